@@ -28,7 +28,7 @@ def is_standby(connection: psycopg.Connection[Any]) -> bool:
     said = connection.info.parameter_status("in_hot_standby")
     if said is not None:
         return said == "on"
-    return connection.execute(b"select pg_catalog.pg_is_in_recovery()").fetchone() == (True,)
+    return connection.execute(b"show in_hot_standby").fetchone() == ("on",)
 
 
 class SharedCursor(psycopg.Cursor[Row]):
