@@ -560,27 +560,6 @@ begin
     returning j.id;
 end $$;
 
-CREATE FUNCTION fairlead._count_fitting(jobs bigint[]) RETURNS integer
-    LANGUAGE plpgsql STABLE
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-declare
-    job_bytes bigint;
-    bytes_left bigint := 16777216;
-    fitting integer := 0;
-begin
-    for job_bytes in
-        select (select octet_length(j.payload::text) + coalesce(octet_length(j.headers::text), 0)
-                from fairlead.jobs j where j.id = p.job_id)
-        from unnest(jobs) as p (job_id)
-    loop
-        bytes_left := bytes_left - coalesce(job_bytes, 0);
-        exit when bytes_left < 0 and fitting > 0;
-        fitting := fitting + 1;
-    end loop;
-    return fitting;
-end $$;
-
 CREATE FUNCTION fairlead._deadline(timeout interval) RETURNS timestamp with time zone
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (now() + LEAST(GREATEST(timeout, '00:00:00.001'::interval), '1000 years'::interval));
@@ -1773,6 +1752,30 @@ begin
               hint = 'The lease was lost; another worker has the job or it has ended. Roll back.';
 end $$;
 
+CREATE FUNCTION fairlead._read_claimed(jobs bigint[]) RETURNS TABLE(job_id bigint, kind text, payload text, headers text, attempts integer, max_attempts integer, cancel_requested_at timestamp with time zone, expires_at timestamp with time zone, checkpoint text)
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    bytes_left bigint := 16777216;
+    is_first boolean := true;
+begin
+    for job_id, kind, payload, headers, attempts, max_attempts, cancel_requested_at, expires_at, checkpoint in
+        select p.id, j.kind, j.payload, j.headers, j.attempts, j.max_attempts, j.cancel_requested_at, j.expires_at,
+               j.checkpoint
+        from unnest(jobs) as p (id)
+        left join lateral (
+            select f.kind, f.payload::text as payload, f.headers::text as headers, f.attempts, f.max_attempts,
+                   f.cancel_requested_at, f.expires_at, f.checkpoint
+            from fairlead.jobs f where f.id = p.id offset 0) j on true
+    loop
+        bytes_left := bytes_left - coalesce(octet_length(payload), 0) - coalesce(octet_length(headers), 0);
+        exit when bytes_left < 0 and not is_first;
+        is_first := false;
+        return next;
+    end loop;
+end $$;
+
 CREATE FUNCTION fairlead._reads_all() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2302,31 +2305,27 @@ begin
             for update skip locked) q
         where f.pool = (select m.pool from me m)
         order by f.band limit claim.jobs_max
-    ), fits as materialized (
-        select fairlead._count_fitting(array(select p.job_id from picked p)) as jobs
+    ), read as materialized (
+        select r.* from fairlead._read_claimed(array(select p.job_id from picked p)) r
     ), leased as (
         update fairlead.work_queue q
         set worker = claim.worker, token = nextval('fairlead.tokens') + (select t.base from timeline t),
             claimed_at = now(), deadline = fairlead._deadline(q.timeout)
         where q.ctid = any (array(
-            select p.place from picked p limit (select f.jobs from fits f)))
+            select p.place from picked p limit (select count(*) from read)))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)
         select claim.worker, array_agg(l.job_id) from leased l having count(*) > 0
     )
-    select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts),
-           j.max_attempts, extract(epoch from l.timeout)::float8,
+    select l.job_id, l.token, l.queue, l.tenant, r.kind, r.payload, r.headers, fairlead._one_more(r.attempts),
+           r.max_attempts, extract(epoch from l.timeout)::float8,
            extract(epoch from l.timeout_max)::float8, l.alone,
            (fairlead._epoch_us(now()) - fairlead._epoch_us(l.runnable_at)) / 1e6::float8,
-           case when j.id is null then 'gone'
-                when j.cancel_requested_at is not null then 'cancelled'
-                when j.expires_at <= now() then 'expired' end, j.checkpoint
-    from leased l
-    left join lateral (
-        select j.id, j.kind, j.payload::text as payload, j.headers::text as headers, j.attempts,
-               j.max_attempts, j.cancel_requested_at, j.expires_at, j.checkpoint
-        from fairlead.jobs j where j.id = l.job_id offset 0) j on true;
+           case when r.kind is null then 'gone'
+                when r.cancel_requested_at is not null then 'cancelled'
+                when r.expires_at <= now() then 'expired' end, r.checkpoint
+    from leased l join read r on r.job_id = l.job_id;
 end $$;
 
 COMMENT ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) IS 'Leases up to jobs_max queued jobs of the worker''s pool to it, none of full_kinds, each with a fencing token: of 16 MiB of payloads and headers in all, or one job. There may be more after any claim that found some.';
@@ -4501,8 +4500,6 @@ GRANT ALL ON FUNCTION fairlead._claimable(pool text, below_floor boolean) TO fai
 REVOKE ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
-REVOKE ALL ON FUNCTION fairlead._count_fitting(jobs bigint[]) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION fairlead._deadline(timeout interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_scheduler;
@@ -4644,6 +4641,8 @@ REVOKE ALL ON FUNCTION fairlead._predecessors(name text, pod_uid text) FROM PUBL
 GRANT ALL ON FUNCTION fairlead._predecessors(name text, pod_uid text) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._read_claimed(jobs bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._reads_all() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_enqueue;
@@ -4893,6 +4892,7 @@ GRANT SELECT,DELETE ON TABLE fairlead.pod_drains TO fairlead_scheduler;
 GRANT SELECT,INSERT ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_admin;
 
+GRANT UPDATE(drain_until) ON TABLE fairlead.pod_drains TO fairlead_scheduler;
 GRANT UPDATE(drain_until) ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
 
 GRANT UPDATE(epoch) ON TABLE fairlead.pod_drains TO fairlead_autoscaler;

@@ -6,12 +6,15 @@
 with free as materialized (
     select f.token, f.free
     from fairlead._lock_free(%(ids)s::bigint[], %(tokens)s::bigint[]) f
-), ours as materialized (
-    select coalesce(array_agg(e.job_id order by e.job_id), '{}') as ids,
-           coalesce(array_agg(e.token order by e.job_id), '{}') as tokens,
-           coalesce(array_agg(e.run_us order by e.job_id), '{}') as run_us
+), held as materialized (
+    select e.job_id, e.token, e.run_us
     from unnest(%(ids)s::bigint[], %(tokens)s::bigint[], %(run_us)s::bigint[]) as e (job_id, token, run_us)
     join free f on f.token = e.token and f.free
+), ours as materialized (
+    select coalesce(array_agg(h.job_id order by h.job_id), '{}') as ids,
+           coalesce(array_agg(h.token order by h.job_id), '{}') as tokens,
+           coalesce(array_agg(h.run_us order by h.job_id), '{}') as run_us
+    from held h
 ), finished as materialized (
     select f.token
     from ours o cross join lateral fairlead.finish(o.ids, o.tokens, run_us => o.run_us) as f (token)

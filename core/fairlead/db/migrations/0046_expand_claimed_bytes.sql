@@ -3,26 +3,30 @@
 -- They were derived from what a payload takes in its table. A number there may have a thousandth of its digits: 1 kB
 -- of [1e-16383, ...] is 1 MiB of text.
 
--- How many of these jobs, from the first on, one claim may answer: of 16 MiB of payloads and headers in all, or one.
--- Their texts are made one after the other, some dozens ahead, so that few payloads are read that are not answered.
--- A subquery per job, for a join might have another order.
-create function fairlead._count_fitting(jobs bigint[]) returns integer
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+-- Reads these jobs for one claim, in the order given, until they have 16 MiB of payloads and headers in all; the
+-- first in any case. Each is looked up and made a text once. A job that is gone has no kind.
+create function fairlead._read_claimed(jobs bigint[]) returns table (
+    job_id bigint, kind text, payload text, headers text, attempts integer, max_attempts integer,
+    cancel_requested_at timestamptz, expires_at timestamptz, checkpoint text
+) language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-    job_bytes bigint;
     bytes_left bigint := 16777216;
-    fitting integer := 0;
+    is_first boolean := true;
 begin
-    for job_bytes in
-        select (select octet_length(j.payload::text) + coalesce(octet_length(j.headers::text), 0)
-                from fairlead.jobs j where j.id = p.job_id)
-        from unnest(jobs) as p (job_id)
+    for job_id, kind, payload, headers, attempts, max_attempts, cancel_requested_at, expires_at, checkpoint in
+        select p.id, j.kind, j.payload, j.headers, j.attempts, j.max_attempts, j.cancel_requested_at, j.expires_at,
+               j.checkpoint
+        from unnest(jobs) as p (id)
+        left join lateral (
+            select f.kind, f.payload::text as payload, f.headers::text as headers, f.attempts, f.max_attempts,
+                   f.cancel_requested_at, f.expires_at, f.checkpoint
+            from fairlead.jobs f where f.id = p.id offset 0) j on true
     loop
-        bytes_left := bytes_left - coalesce(job_bytes, 0);
-        exit when bytes_left < 0 and fitting > 0;
-        fitting := fitting + 1;
+        bytes_left := bytes_left - coalesce(octet_length(payload), 0) - coalesce(octet_length(headers), 0);
+        exit when bytes_left < 0 and not is_first;
+        is_first := false;
+        return next;
     end loop;
-    return fitting;
 end $$;
 
 -- Leases up to jobs_max queued jobs of the worker's pool to it, in claim order: of 16 MiB of payloads and headers
@@ -64,31 +68,27 @@ begin
             for update skip locked) q
         where f.pool = (select m.pool from me m)
         order by f.band limit claim.jobs_max
-    ), fits as materialized (
-        select fairlead._count_fitting(array(select p.job_id from picked p)) as jobs
+    ), read as materialized (
+        select r.* from fairlead._read_claimed(array(select p.job_id from picked p)) r
     ), leased as (
         update fairlead.work_queue q
         set worker = claim.worker, token = nextval('fairlead.tokens') + (select t.base from timeline t),
             claimed_at = now(), deadline = fairlead._deadline(q.timeout)
         where q.ctid = any (array(
-            select p.place from picked p limit (select f.jobs from fits f)))
+            select p.place from picked p limit (select count(*) from read)))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)
         select claim.worker, array_agg(l.job_id) from leased l having count(*) > 0
     )
-    select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts),
-           j.max_attempts, extract(epoch from l.timeout)::float8,
+    select l.job_id, l.token, l.queue, l.tenant, r.kind, r.payload, r.headers, fairlead._one_more(r.attempts),
+           r.max_attempts, extract(epoch from l.timeout)::float8,
            extract(epoch from l.timeout_max)::float8, l.alone,
            (fairlead._epoch_us(now()) - fairlead._epoch_us(l.runnable_at)) / 1e6::float8,
-           case when j.id is null then 'gone'
-                when j.cancel_requested_at is not null then 'cancelled'
-                when j.expires_at <= now() then 'expired' end, j.checkpoint
-    from leased l
-    left join lateral (
-        select j.id, j.kind, j.payload::text as payload, j.headers::text as headers, j.attempts,
-               j.max_attempts, j.cancel_requested_at, j.expires_at, j.checkpoint
-        from fairlead.jobs j where j.id = l.job_id offset 0) j on true;
+           case when r.kind is null then 'gone'
+                when r.cancel_requested_at is not null then 'cancelled'
+                when r.expires_at <= now() then 'expired' end, r.checkpoint
+    from leased l join read r on r.job_id = l.job_id;
 end $$;
 
 drop function fairlead._claimed_bytes_max(jsonb, jsonb);
