@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -21,7 +21,7 @@ _NUMBERS = count()
 
 
 @contextmanager
-def _held() -> Iterator[None]:
+def _held() -> Generator[None]:
     """Note when a handler begins and ends: the product's own figures are not to be believed."""
     run = f"{os.getpid()}-{next(_NUMBERS)}"
     _note(run)
