@@ -58,7 +58,6 @@ MAY: Final[dict[str | None, set[str]]] = {
         for each in ("job_history", "policy_events")
         for may in ("INSERT", "LOCK WEAKLY")
     }
-    | {"DELETE pod_drains", "LOCK pod_drains", "UPDATE pod_drains (drain_until)"}
     | {
         "UPDATE explain_requests (answer, answered_at)",
         "UPDATE schedules (considered_until, problem)",

@@ -1218,6 +1218,22 @@ begin
     return deleted;
 end $$;
 
+CREATE FUNCTION fairlead._forget_drains(my_epoch bigint) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if not fairlead._leads(my_epoch) then
+        return;
+    end if;
+    return query
+    delete from fairlead.pod_drains d
+    where d.pod_uid in (
+        select f.pod_uid from fairlead.pod_drains f
+        where f.drain_until < now() - interval '1 hour' for update skip locked)
+    returning d.pod_uid;
+end $$;
+
 CREATE FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -4550,6 +4566,9 @@ REVOKE ALL ON FUNCTION fairlead._explain(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._forget_audit(my_epoch bigint, days integer, rows_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._forget_audit(my_epoch bigint, days integer, rows_max integer) TO fairlead_scheduler;
 
+REVOKE ALL ON FUNCTION fairlead._forget_drains(my_epoch bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._forget_drains(my_epoch bigint) TO fairlead_scheduler;
+
 REVOKE ALL ON FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
@@ -4888,11 +4907,10 @@ GRANT SELECT ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_admin;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_admin;
 
-GRANT SELECT,DELETE ON TABLE fairlead.pod_drains TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_scheduler;
 GRANT SELECT,INSERT ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_admin;
 
-GRANT UPDATE(drain_until) ON TABLE fairlead.pod_drains TO fairlead_scheduler;
 GRANT UPDATE(drain_until) ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
 
 GRANT UPDATE(epoch) ON TABLE fairlead.pod_drains TO fairlead_autoscaler;

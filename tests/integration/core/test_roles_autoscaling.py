@@ -40,7 +40,7 @@ ALLOWED = {
         "UPDATE fairlead.pool_demand SET at = now()",
         "DELETE FROM fairlead.pool_demand",
         "SELECT * FROM fairlead.pod_drains",
-        "DELETE FROM fairlead.pod_drains",
+        "SELECT fairlead._forget_drains(1)",
     ),
     "fairlead_worker": ("SELECT fairlead.say_drained(1)",),
     "fairlead_admin": (
@@ -73,6 +73,7 @@ REFUSED = {
     "fairlead_scheduler": (
         MARK,
         "UPDATE fairlead.pod_drains SET drain_until = now()",
+        "DELETE FROM fairlead.pod_drains",
         DRAINED,
         SOURCE,
         "SELECT fairlead._take_over('work/shop')",

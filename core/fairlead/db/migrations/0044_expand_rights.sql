@@ -34,6 +34,22 @@ begin
     select u.pod_uid from unmarked u, pg_notify('fairlead_cancel', u.pod_uid);
 end $$;
 
+-- Deletes drain marks of pods that lapsed an hour ago and were not renewed since, but those that another session has
+-- locked; nothing under another leader's epoch. A function, for a DELETE would let the scheduler's login lock them all.
+create function fairlead._forget_drains(my_epoch bigint) returns setof text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if not fairlead._leads(my_epoch) then
+        return;
+    end if;
+    return query
+    delete from fairlead.pod_drains d
+    where d.pod_uid in (
+        select f.pod_uid from fairlead.pod_drains f
+        where f.drain_until < now() - interval '1 hour' for update skip locked)
+    returning d.pod_uid;
+end $$;
+
 -- Answers the owner of the database, which the caller becomes if there is none and it has a name. The scheduler's
 -- row decides. Beside the owner only the autoscaler locks its own, perhaps for long: that one follows when it can.
 create or replace function fairlead._own_database(release text) returns text

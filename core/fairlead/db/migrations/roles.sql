@@ -170,7 +170,8 @@ begin
         'grant select, insert, update, delete on fairlead.evictions to fairlead_scheduler',
 
         'grant select, insert, update, delete on fairlead.pool_demand to fairlead_scheduler',
-        'grant select, update (drain_until), delete on fairlead.pod_drains to fairlead_scheduler',
+        'grant select on fairlead.pod_drains to fairlead_scheduler',
+        'grant execute on function fairlead._forget_drains(bigint) to fairlead_scheduler',
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id, queue, run_at) on fairlead.jobs to fairlead_autoscaler',
