@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from fairlead_scheduler.demand.count import CountResult, DemandCount, PoolMaximum
 from fairlead_scheduler.policy.compiled import Terms
 from fairlead_scheduler.policy.gcra import Rate
+from fairlead_scheduler.policy.settings import FairSettings
 from tests.support.fair_bench import Bench
 from tests.support.tables import table
 
@@ -65,7 +66,7 @@ def test_a_pool_never_needs_more_than_the_policy_and_its_maximum_allow(
     assert needed.slots_useful <= len(jobs)
     assert needed.jobs <= len(jobs) - len(running)
     assert (needed.work_us > 0) == needed.has_work == (needed.oldest_us is not None)
-    longest_us = max((cost_ms * 1000 for _, cost_ms in jobs), default=0)
+    longest_us = max([FairSettings().prior_us, *(cost_ms * 1000 for _, cost_ms in jobs)])
     assert needed.work_us <= needed.jobs * longest_us
     assert needed == counted(bench, size, step_us=1)
 

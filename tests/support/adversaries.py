@@ -175,6 +175,27 @@ def burst_while_others_are_idle(cost_us: int) -> Scene:
     )
 
 
+def hints_nothing_in_fresh_names() -> Scene:
+    """Return one that inserts long jobs under fresh names, and hints that they take no time.
+
+    By its hints one turn would take all jobs of a name. Nothing is kept for short jobs.
+    """
+    seconds = 30
+    batches = tuple(
+        job
+        for number in range(30)
+        for job in backlog(("q", f"liar-{number}"), 1950 * MS, 60, at_us=number * SECOND // 2)
+    )
+    return Scene(
+        seconds=seconds,
+        honest=victims(seconds) + quiet_jobs(QUIET, seconds),
+        attack=hinted(batches, 1),
+        truth=batches,
+        quiet=(QUIET,),
+        policy={"fairness": {"reserve": None}},
+    )
+
+
 def four_bands() -> Scene:
     """Return one that spreads over four bands what it would have in the first."""
     one = backlog(LIAR, 200 * MS, 4000)
@@ -350,6 +371,7 @@ ATTACKS: dict[str, Callable[[], Scene]] = {
     "fresh tenants": fresh_tenants,
     "burst of names while others are idle": lambda: burst_while_others_are_idle(200 * MS),
     "burst of names with long first jobs": lambda: burst_while_others_are_idle(SECOND),
+    "hints nothing in fresh names": hints_nothing_in_fresh_names,
     "four bands": four_bands,
     "light newcomer": light_newcomer,
     "another tenant's key": key_of_another_tenant,

@@ -23,7 +23,8 @@ POOL = "default"
 class Bench:
     """A fair order with its heads; jobs have hints, so that every charge is known.
 
-    Unless said otherwise even the shortest jobs make turns of their own.
+    A hint below `prior_us`, or below what jobs of the lane have taken, is not a charge. Unless
+    said otherwise even the shortest jobs make turns of their own.
     """
 
     def __init__(
@@ -32,9 +33,10 @@ class Bench:
         *,
         weights: Weights | None = None,
         turn_us: int = 0,
+        prior_us: int = 100 * MS,
     ) -> None:
         table = table or weighing(weights or {})
-        settings = FairSettings(turn_us=turn_us, short=None)
+        settings = FairSettings(turn_us=turn_us, short=None, prior_us=prior_us)
         self.order = Router(POOL, replace(table, settings=settings))
         self.heads = Heads(in_flight=self.order.in_flight)
         self.heads.record_scan()

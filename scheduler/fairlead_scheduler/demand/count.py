@@ -285,7 +285,7 @@ class DemandCount:
         hint_us = lane.heads.ready[0][2] if lane.heads.ready else None
         if hint_us is None:
             return lane.expected_us
-        return lane.mean.shrunk_us(hint_us, self._prior_samples)
+        return lane.hinted_us(hint_us, self._prior_samples)
 
     def _waiting(self, lane: Lane, heads: LaneHeads) -> int:
         """Return how many jobs wait, as far as that is known."""

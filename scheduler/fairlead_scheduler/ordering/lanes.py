@@ -103,6 +103,15 @@ class Lane:
         self.served_us = 0
         """Run time of jobs that ended or were broken off and that no report has counted."""
 
+    def hinted_us(self, hint_us: int, prior_samples: int) -> int:
+        """Return the estimate for a job with this hint: no less than for one without.
+
+        If a hint could lower it, one turn of a lane of which nothing is known would take all
+        slots with long jobs that claim to be short.
+        """
+        hint_us = min(hint_us, self.hint_max_us)
+        return max(self.expected_us, self.mean.shrunk_us(hint_us, prior_samples))
+
     def count_in_flight(self, jobs: int) -> None:
         """Count so many more jobs in flight, below zero fewer."""
         self.in_flight += jobs

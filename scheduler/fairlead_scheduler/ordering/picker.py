@@ -399,8 +399,7 @@ class Picker:
                 if hint_us >= hint_end_us:
                     ready.appendleft(head)
                     break
-                hint_us = min(hint_us, lane.hint_max_us)
-                expected_us = lane.mean.shrunk_us(hint_us, self._prior_samples)
+                expected_us = lane.hinted_us(hint_us, self._prior_samples)
             if expected_us != cost_us:
                 cost_us = expected_us
                 step = tag_increment(cost_us, weight)

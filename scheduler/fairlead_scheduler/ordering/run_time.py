@@ -2,8 +2,8 @@
 
 The first samples of a lane say little, and an estimate that trusts them lets a tenant of long
 jobs flood all slots; so a prior of twice the queue's mean counts for as much as the first few
-samples. A producer's `cost_hint` takes the prior's place. A prior far above the truth would
-hurt quiet tenants as much, which is why it is not larger.
+samples. A producer's `cost_hint` takes the prior's place where that is more. A prior far above
+the truth would hurt quiet tenants as much, which is why it is not larger.
 """
 
 from collections.abc import Sequence

@@ -112,7 +112,7 @@ def test_a_pause_counts_from_its_beginning_for_a_lane_that_had_nothing() -> None
 
 def capped(costs_ms: int) -> Bench:
     """Return a tenant whose jobs run too long on all slots, beside one of such jobs."""
-    bench = Bench()
+    bench = Bench(prior_us=1 * MS)
     bench.add("q/a", *[1] * 20)
     jobs = bench.plan(6, slots=6)
     bench.order.claimed([job.id for job in jobs], bench.now_us)

@@ -70,7 +70,11 @@ def test_a_queue_at_its_limit_waits_whichever_lane_is_next() -> None:
 
 def test_a_turn_of_several_short_jobs_stops_at_the_limit() -> None:
     """Jobs that share a turn count one by one."""
-    bench = Bench(table({("q", "a"): Terms(limit=3), ("q", None): Terms(limit=5)}), turn_us=MS)
+    bench = Bench(
+        table({("q", "a"): Terms(limit=3), ("q", None): Terms(limit=5)}),
+        turn_us=MS,
+        prior_us=MS,
+    )
     bench.add("q/a", *[1] * 10)
     bench.add("q/b", *[1] * 10)
 
@@ -184,7 +188,7 @@ def test_what_a_limit_held_back_earns_no_credit() -> None:
 
     bench.order.apply(table({}), bench.now_us)
 
-    assert "b20 a2 a3 b21" == bench.picked(4)
+    assert "b20 a2 b21 a3" == bench.picked(4)
 
 
 def test_a_rate_outlives_the_lane_that_used_it() -> None:
@@ -267,8 +271,8 @@ def test_thousands_of_lanes_have_their_new_terms_within_a_few_plans() -> None:
 def test_a_new_weight_forgives_no_debt() -> None:
     """What was charged beyond the others stays the same in slot-time."""
     bench = Bench(table({("q", "a"): Terms(weight=2.0)}))
-    bench.add("q/a", 200, 100, 100)
-    bench.add("q/b", *[50] * 30)
+    bench.add("q/a", 400, 200, 200)
+    bench.add("q/b", *[100] * 30)
     assert "a1 b1" == bench.picked(2)
 
     bench.order.apply(table({("q", "a"): Terms(weight=1.0)}), bench.now_us)

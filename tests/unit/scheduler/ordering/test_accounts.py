@@ -74,11 +74,11 @@ def test_lanes_of_an_account_take_turns_by_what_their_jobs_take() -> None:
 def test_a_queue_that_nobody_knew_waits_among_the_queues_of_its_tenant() -> None:
     """Its tenant is known, so it is no newcomer: others do not wait for it, nor it for them."""
     bench = unnamed()
-    bench.add("q/a", *[10] * 9)
-    bench.add("r/b", *[10] * 9)
-    bench.run(bench.plan(4), 10)
+    bench.add("q/a", *[100] * 9)
+    bench.add("r/b", *[100] * 9)
+    bench.run(bench.plan(4), 50)
     for number in range(40):
-        bench.add(f"fresh{number}/a", 10)
+        bench.add(f"fresh{number}/a", 100)
 
     order = tenants(bench, bench.plan(8))
 

@@ -17,9 +17,11 @@ LOW, HIGH = 5, -5
 BANDS = Bands(names=("high", "low"), waits_us=(0, 60 * SECOND), ranks=((-100, -1, 0),))
 
 
-def bench_of(terms: dict[tuple[str, str | None], Terms] | None = None) -> Bench:
+def bench_of(
+    terms: dict[tuple[str, str | None], Terms] | None = None, *, prior_us: int = 100 * MS
+) -> Bench:
     """Return a bench with two bands, in which no lane stands back."""
-    return Bench(replace(table(terms or {}), bands=BANDS))
+    return Bench(replace(table(terms or {}), bands=BANDS), prior_us=prior_us)
 
 
 def eligible() -> str:
@@ -58,9 +60,9 @@ def reserve() -> str:
 
 def cap() -> str:
     """A lane with twice its share in flight stands back, though its tag is smaller."""
-    bench = bench_of()
-    bench.add("q/a", 1, 1, 1, 1, rank=HIGH)
-    bench.add("q/b", 10, 10, 10, 10, rank=HIGH)
+    bench = bench_of(prior_us=1 * MS)
+    bench.add("q/a", *[1] * 4, rank=HIGH)
+    bench.add("q/b", *[10] * 4, rank=HIGH)
     return bench.picked(6, slots=2)
 
 

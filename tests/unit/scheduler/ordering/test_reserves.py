@@ -88,8 +88,8 @@ def test_a_reserve_goes_before_rows_that_wait_and_past_the_depth() -> None:
 def test_what_a_reserve_takes_is_charged() -> None:
     """A reserved job goes early and is charged all the same."""
     bench = Bench(table({("q", "a"): Terms(reserve=1)}))
-    bench.add("q/a", 100, 100)
-    bench.add("q/b", *[10] * 11)
+    bench.add("q/a", 1000, 1000)
+    bench.add("q/b", *[100] * 11)
 
     assert "a1 b1 b2 b3 b4 b5 b6 b7 b8 b9 b10 a2" == bench.claim_order(bench.plan(12))
 
