@@ -6,6 +6,7 @@ tenant; only changed or fired ones are planned.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
 from time import monotonic
@@ -214,6 +215,9 @@ class ScheduleRunner:
             if self._full_lanes.holds(row.lane, now_us):
                 self._postpone(row, fires)
             elif not fires.times or self._has_turn(row, fires, now_us):
+                if row.key in self._delayed and row.missed == "coalesce":
+                    # One fire was promised: what was missed meanwhile is in the last one.
+                    fires = replace(fires, times=fires.times[-1:])
                 charged = len(fires.times) - (row.key in self._delayed)
                 self._rates.charge(row.tenant, charged, now_us)
                 yield DueSchedule(row, fires, self._problem(row, fires), charged)

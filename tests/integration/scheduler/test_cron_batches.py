@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from fairlead.errors import OVER_BACKLOG_SQLSTATE
-from fairlead_scheduler.cron import full_lanes, runner
+from fairlead_scheduler.cron import fire_rates, full_lanes, runner
 from fairlead_scheduler.cron.missed_fires import Fires, decide
 from fairlead_scheduler.cron.runner import ScheduleRunner
 from fairlead_scheduler.cron.store import DueSchedule, ScheduleStore
@@ -260,6 +260,30 @@ def test_what_its_own_lane_held_up_is_missed_whatever_else_fires_meanwhile(
         until(lambda: firing.fire() and problem(db, "held") is None, what="a decision")
 
     assert (1, 0) == (len(refused), fires(db, "held"))
+
+
+def test_schedules_that_wait_for_their_tenants_rate_do_not_fire_twice_at_their_turn(
+    database_url: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was missed while they waited, and what is on time, is one fire: one was promised."""
+    monkeypatch.setattr(runner, "ON_TIME", timedelta(seconds=1))
+    monkeypatch.setattr(fire_rates, "_BURST_US", 0)
+    for number in range(40):
+        schedule(db, f"one of {number}", missed="coalesce", considered="1 hour", tenant="a")
+    settings = SchedulerSettings.model_validate(
+        {
+            "database_url": database_url,
+            "tenant_fires_per_second": 10,
+            "schedule_interval_seconds": 1,
+        }
+    )
+    with closing(connect_leader(settings, name="cron")) as session:
+        firing = ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics())
+        began = monotonic()
+        until(lambda: (firing.fire(), all_of(db))[1] >= 30, what="thirty fires")
+        lasted = monotonic() - began
+
+    assert all_of(db) <= 10 * lasted + 3
 
 
 def all_of(db: Database) -> int:
