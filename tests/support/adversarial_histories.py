@@ -1,9 +1,9 @@
 """Random histories of attackers beside honest tenants, and small changes to them.
 
 An attacker is a few tactics: what it inserts, again and again, for a time. Patterns that are
-known to do harm are drawn often, and their numbers freely. Names of tenants that an attacker
-makes up are one account, and names of queues where they have no shares of their own. No slots
-are kept for short jobs: the bounds are for lanes that nothing blocks.
+known to do harm are drawn often, and their numbers freely. Each name that an attacker makes up
+is an account of its own, as for the product without row-level security. No slots are kept for
+short jobs: the bounds are for lanes that nothing blocks.
 """
 
 import math
@@ -70,13 +70,13 @@ class History:
             by_tenant[tenant] = max(weight, by_tenant.get(tenant, 0.0))
 
         def account(lane: Key) -> Path:
-            queue, tenant = lane[0], lane[1].partition("-")[0]
+            queue, tenant = lane
             if self.queues_share:
-                return ((tenant, by_tenant.get(tenant, 1.0)),)
+                return ((tenant, by_tenant.get(tenant.partition("-")[0], 1.0)),)
             family = queue.partition("-")[0]
             return (
                 (queue, weights.get((family, ""), 1.0)),
-                (tenant, weights.get((family, tenant), 1.0)),
+                (tenant, weights.get((family, tenant.partition("-")[0]), 1.0)),
             )
 
         return Scene(

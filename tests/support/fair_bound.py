@@ -51,11 +51,10 @@ def lag_bound_us(flow: Flow, had: Had, *, used_us: int, rows: int) -> float:
 
     Others may have every slot and row of `work_queue`, so many in all, when it begins to wait,
     with jobs that take up to `used_us`. Of that it lacks its part; twice, because what they are
-    charged at first may be as far from the truth. Its own turn counts once: what it is charged
-    is its own.
+    charged at first may be as far from the truth.
     """
     part = had.entitled_us / had.beside_us if had.beside_us else 0.0
-    return flow.turn_us + 2 * rows * used_us * part
+    return 2 * (flow.turn_us + rows * used_us * part)
 
 
 def swing_us(jobs: Iterable[Job], weights: dict[Key, float]) -> float:
