@@ -46,17 +46,6 @@ begin
     return query select m.role from unnest(mended) as m (role);
 end $$;
 
--- Answers the owner of the database, which the caller becomes if there is none and it has a name.
-create function fairlead._own_database(release text) returns text
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    if _own_database.release <> '' and not exists (select from fairlead.leaders l where l.release <> '') then
-        update fairlead.leaders l set release = _own_database.release where l.release = '';
-    end if;
-    -- A second statement, and so a new snapshot: another release may have been first.
-    return (select max(l.release) from fairlead.leaders l);
-end $$;
-
 -- Gives the database to a release: from now on only its processes may lead, and the pools of the former owner
 -- are its own. Answers the former owner; the same again changes nothing.
 create function fairlead._take_over(release text) returns text
@@ -78,22 +67,6 @@ begin
         'take_over', details => jsonb_build_object('from', former, 'to', _take_over.release));
     perform pg_notify('fairlead_leader', '');
     return former;
-end $$;
-
--- Answers the owner of a pool, which the caller becomes if there is none and it has a name.
-create function fairlead._own_pool(pool text, release text) returns text
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    if not fairlead._may_serve(_own_pool.pool) then
-        raise exception 'fairlead: login % may not serve pool %', session_user, _own_pool.pool
-            using errcode = 'insufficient_privilege',
-                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
-    end if;
-    if _own_pool.release <> '' then
-        insert into fairlead.pool_owners (pool, release) values (_own_pool.pool, _own_pool.release)
-        on conflict on constraint pool_owners_pkey do nothing;
-    end if;
-    return coalesce((select p.release from fairlead.pool_owners p where p.pool = _own_pool.pool), '');
 end $$;
 
 -- Gives a pool to a release, or to whichever comes first; answers the former owner, or null.

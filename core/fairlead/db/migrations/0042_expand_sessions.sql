@@ -5,28 +5,6 @@
 -- transaction will be prepared. The scheduler finds by polling what did not notify. The setting is read last, so
 -- that an INSERT that wakes nobody does not pay for it.
 
-create or replace function fairlead._wake_scheduler() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-    if not (case when pg_try_advisory_lock_shared(7165163640219131510)
-                 then pg_advisory_unlock_shared(7165163640219131510) else false end)
-       and coalesce(current_setting('fairlead.notify', true), '') not in ('off', 'false', 'no', '0') then
-        perform pg_notify('fairlead_scheduler', '');
-    end if;
-    return null;
-end $$;
-
-create or replace function fairlead._wake_scheduler_at_ending() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-    if not (case when pg_try_advisory_lock_shared(7165163640219131512)
-                 then pg_advisory_unlock_shared(7165163640219131512) else false end)
-       and coalesce(current_setting('fairlead.notify', true), '') not in ('off', 'false', 'no', '0') then
-        perform pg_notify('fairlead_scheduler', 'ended');
-    end if;
-    return new;
-end $$;
-
 -- A session may begin all its transactions at another level.
 create or replace function fairlead._require_read_committed() returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
