@@ -1,10 +1,5 @@
 -- What functions that applications call depend on in the application's session.
 
--- PostgreSQL prepares no transaction that has notified (PREPARE TRANSACTION). Whoever prepares theirs sets
--- fairlead.notify = off, for the role, the database, the session or the transaction: no trigger can know that a
--- transaction will be prepared. The scheduler finds by polling what did not notify. The setting is read last, so
--- that an INSERT that wakes nobody does not pay for it.
-
 -- A session may begin all its transactions at another level.
 create or replace function fairlead._require_read_committed() returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,10 @@
 -- What INSERTs and endings read to know whether the leader wants to be notified.
 
+-- PostgreSQL prepares no transaction that has notified (PREPARE TRANSACTION). Whoever prepares theirs sets
+-- fairlead.notify = off, for the role, the database, the session or the transaction: no trigger can know that a
+-- transaction will be prepared. The scheduler finds by polling what did not notify. The setting is read last, so
+-- that an INSERT that wakes nobody does not pay for it.
+
 -- It was an advisory lock, which any login of the database can hold. A sequence is written by those alone who may,
 -- and is read in place like a lock, past every snapshot. One that has a value says yes. They are unlogged: to set
 -- one writes no WAL, and after a crash or a fail-over it has no value, as no leader sleeps then.
