@@ -72,19 +72,23 @@ class FirstTurns:
         kinds = (False, True) if has_several else (False,)
         turn, kind = min((self._turn(weight, beside, has_several=each), each) for each in kinds)
         self._next[weight, kind] = turn + self._apart(weight, beside)
-        job_us = self._job_us(beside)
+        job_us = self._job_us(beside.job_us)
         self._promised_us = min(self._promised_us, job_us) if self.waiting else job_us
         return round(turn)
 
-    def are_early(self, beside: Beside) -> bool:
-        """Whether first jobs take clearly longer than where turns were promised."""
-        return self._job_us(beside) > _CLEARLY * self._promised_us
+    def are_early(self, usual_us: float) -> bool:
+        """Whether first jobs take clearly longer than where turns were promised.
+
+        Args:
+            usual_us: How long jobs run on average.
+        """
+        return self._job_us(usual_us) > _CLEARLY * self._promised_us
 
     def begin_anew(self, tags: Mapping[float, int], beside: Beside) -> None:
         """Drop all promises; those of a weight have their next turns from this tag on."""
         for weight, tag in tags.items():
             self._next[weight, False] = self._next[weight, True] = tag
-        self._promised_us = self._job_us(beside)
+        self._promised_us = self._job_us(beside.job_us)
 
     def hasten(self, weight: float, tag: int, beside: Beside) -> int:
         """Return the new tag of a newcomer that turns out to have several jobs."""
@@ -108,14 +112,14 @@ class FirstTurns:
 
     def _turn(self, weight: float, beside: Beside, *, has_several: bool) -> float:
         """Return the tag of the next first turn."""
-        earliest = beside.now - _AT_ONCE * self._job_us(beside) / beside.usual_weight
+        earliest = beside.now - _AT_ONCE * self._job_us(beside.job_us) / beside.usual_weight
         return max(self._next.get((weight, has_several), earliest), earliest)
 
     def _apart(self, weight: float, beside: Beside) -> float:
         """Return how far apart newcomers of this weight have their turns: half of them each."""
         crowd = beside.known_weight / _KNOWN_TO_NEW * min(1.0, weight / beside.usual_weight)
-        return 2 * self._job_us(beside) / max(weight, crowd)
+        return 2 * self._job_us(beside.job_us) / max(weight, crowd)
 
-    def _job_us(self, beside: Beside) -> float:
-        """Return how long first jobs run on average."""
-        return (self._ran_us + _PRIOR_RUNS * beside.job_us) / (self._runs + _PRIOR_RUNS)
+    def _job_us(self, usual_us: float) -> float:
+        """Return how long first jobs run on average, where jobs run so long on average."""
+        return (self._ran_us + _PRIOR_RUNS * usual_us) / (self._runs + _PRIOR_RUNS)

@@ -221,7 +221,7 @@ class Level(Generic[M]):
     def _postpone(self) -> None:
         """Enter newcomers anew whose first turns are later from now on."""
         for member in self.time.postpone():
-            if member.key != OUT:
+            if member.key != OUT and member.key >> TAG_SHIFT != member.start:
                 self.put(member)
 
     def _clean(self, heap: list[int]) -> list[int]:
@@ -232,9 +232,9 @@ class Level(Generic[M]):
         return heap
 
     def _compact(self, heap: list[int]) -> list[int]:
-        """Drop all stale entries, when they are most of the heap."""
+        """Drop all stale entries and repeated ones, when they are most of the heap."""
         if len(heap) > 2 * self.active + 64:
             members = self.members
-            heap = [key for key in heap if members[key & INDEX_MASK].key == key]
+            heap = [key for key in set(heap) if members[key & INDEX_MASK].key == key]
             heapify(heap)
         return heap

@@ -259,23 +259,23 @@ class VirtualTime(Generic[M]):
         They are, if some entered while no known member competed and one begins; and if first
         jobs take longer than they seemed to when their turns were promised.
         """
-        first_turns = self._first_turns
+        turns = self._first_turns
         pauses = self.at_us < self._postponed_us + _PAUSE_US
-        if pauses or not (first_turns.waiting and self._competing):
+        if pauses or not (turns.waiting and self._competing):
+            return []
+        if not (self._is_late if self._is_open else turns.are_early(self._ran_us / self._runs)):
             return []
         beside = self._beside()
-        if not (self._is_late if self._is_open else first_turns.are_early(beside)):
-            return []
         self._is_late = self._is_open = False
         self._postponed_us = self.at_us
         waiting = [each for each in self._members if each.service.put_off]
         waiting.sort(key=_start_of)
-        first_turns.begin_anew(
+        turns.begin_anew(
             {each.weight: max(each.start, self.now) for each in reversed(waiting)}, beside
         )
         for each in waiting:
             has_several = each.service.standing == PREFERRED
-            turn = first_turns.take(each.weight, beside, has_several=has_several)
+            turn = turns.take(each.weight, beside, has_several=has_several)
             each.start = max(each.start, turn)
         return waiting
 
