@@ -7,6 +7,7 @@ that it will dispatch, by so much that they are behind those that were claimed. 
 by the same amount, so no order changes.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
 
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
@@ -18,7 +19,7 @@ _ROWS_SHARE = 4
 _AHEAD_MAX = 1 << 40
 """A claimed row that was further ahead is left there: it is one of few, and tags are finite."""
 _KEPT = 4
-"""So many times as many claimed rows as are enough are remembered, the newest."""
+"""So many times as many claimed rows as are enough are remembered, those furthest ahead."""
 _RAISED_MAX = 20_000
 """Raised in 0.6 s on a busy machine, during which no renewal of the lease gets through."""
 
@@ -44,13 +45,14 @@ class TagShift:
         enough = max(CLAIMED_ABOVE_MAX, _ROWS_SHARE * unclaimed)
         if len(self.claimed_tags) < max(enough, self._check_at):
             return 0
-        tags = [tag for tag in self.claimed_tags if tag <= floor + _AHEAD_MAX]
-        reach = max(tags, default=floor) - floor
+        tags = self.claimed_tags
+        tags.sort()
+        del tags[bisect_right(tags, floor + _AHEAD_MAX) :]
+        reach = tags[-1] - floor if tags else 0
         # New rows may go in front of the floor, about as far as others were above it.
-        tags = [tag for tag in tags if tag >= floor - reach][-_KEPT * enough :]
-        self.claimed_tags = tags
-        self._check_at = len(tags) + max(CLAIMED_ABOVE_MAX, len(tags)) // 4
-        above = sum([tag >= floor for tag in tags])
+        del tags[: max(bisect_left(tags, floor - reach), len(tags) - _KEPT * enough)]
+        self._check_at = len(tags) + max(CLAIMED_ABOVE_MAX, len(tags) // 4)
+        above = len(tags) - bisect_left(tags, floor)
         return 2 * reach + 1 if above >= enough and unclaimed <= _RAISED_MAX else 0
 
     def raised(
