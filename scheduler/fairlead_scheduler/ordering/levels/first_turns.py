@@ -69,8 +69,9 @@ class FirstTurns:
             beside: What competes.
             has_several: Whether it is known to have several jobs.
         """
-        kinds = (False, True) if has_several else (False,)
-        turn, kind = min((self._turn(weight, beside, has_several=each), each) for each in kinds)
+        turn = self._turn(weight, beside, has_several=False)
+        of_several = self._turn(weight, beside, has_several=True) if has_several else turn
+        kind, turn = of_several < turn, min(turn, of_several)
         self._next[weight, kind] = turn + self._apart(weight, beside)
         job_us = self._job_us(beside.job_us)
         self._promised_us = min(self._promised_us, job_us) if self.waiting else job_us
