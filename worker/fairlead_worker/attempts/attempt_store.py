@@ -66,7 +66,7 @@ def may_be_cut(rows: Iterable[Claimed]) -> bool:
 
     A character has four bytes at most. To claim again for nothing costs little.
     """
-    characters = sum(len(row.payload or "") + len(row.headers or "") for row in rows)
+    characters = sum([len(row.payload or "") + len(row.headers or "") for row in rows])
     return 4 * characters >= _CUT_BYTES_LOWEST
 
 
