@@ -125,20 +125,3 @@ begin
     select m.id, m.draining, exists (select from mark k where k.drained) from me m;
     perform pg_notify('fairlead_scheduler', '');
 end $$;
-
--- --- claims ------------------------------------------------------------------------------------------
-
--- How many bytes a JSON value may have as text that takes so many in its table; none, without a value.
--- PostgreSQL's methods compress to a 90th and to a 255th at best, and nothing is admitted with more than 1 MiB.
-create function fairlead._text_bytes_max(stored integer, method text) returns integer
-language sql immutable parallel safe
-return case when stored is null then 0
-            else least(stored::bigint * case method when 'pglz' then 90 when 'lz4' then 255 else 1 end,
-                       greatest(stored, 1048576))::integer end;
-
--- How many bytes of payload and headers a claim may answer for a job.
-create function fairlead._claimed_bytes_max(payload jsonb, headers jsonb) returns integer
-language sql stable parallel safe
-return fairlead._text_bytes_max(pg_column_size(payload), pg_column_compression(payload))
-       + fairlead._text_bytes_max(pg_column_size(headers), pg_column_compression(headers));
-

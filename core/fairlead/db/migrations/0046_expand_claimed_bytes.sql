@@ -1,7 +1,7 @@
 -- The bytes of a claim are those of the text that it answers.
 --
--- They were derived from what a payload takes in its table. A number there may have a thousandth of its digits: 1 kB
--- of [1e-16383, ...] is 1 MiB of text.
+-- What a payload takes in its table says little: a number there may have a thousandth of its digits, so that 1 kB of
+-- [1e-16383, ...] is 1 MiB of text.
 
 -- Reads these jobs for one claim, in the order given, until they have 16 MiB of payloads and headers in all; the
 -- first in any case. Each is looked up and made a text once. A job that is gone has no kind.
@@ -90,6 +90,3 @@ begin
                 when r.expires_at <= now() then 'expired' end, r.checkpoint
     from leased l join read r on r.job_id = l.job_id;
 end $$;
-
-drop function fairlead._claimed_bytes_max(jsonb, jsonb);
-drop function fairlead._text_bytes_max(integer, text);
