@@ -1771,19 +1771,24 @@ end $$;
 CREATE FUNCTION fairlead._read_claimed(jobs bigint[]) RETURNS TABLE(job_id bigint, kind text, payload text, headers text, attempts integer, max_attempts integer, cancel_requested_at timestamp with time zone, expires_at timestamp with time zone, checkpoint text)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_nestloop TO 'off'
     AS $$
 declare
     bytes_left bigint := 16777216;
     is_first boolean := true;
 begin
     for job_id, kind, payload, headers, attempts, max_attempts, cancel_requested_at, expires_at, checkpoint in
-        select p.id, j.kind, j.payload, j.headers, j.attempts, j.max_attempts, j.cancel_requested_at, j.expires_at,
-               j.checkpoint
-        from unnest(jobs) as p (id)
-        left join lateral (
-            select f.kind, f.payload::text as payload, f.headers::text as headers, f.attempts, f.max_attempts,
-                   f.cancel_requested_at, f.expires_at, f.checkpoint
-            from fairlead.jobs f where f.id = p.id offset 0) j on true
+        select r.id, r.kind, r.payload::text, r.headers::text, r.attempts, r.max_attempts, r.cancel_requested_at,
+               r.expires_at, r.checkpoint
+        from (
+            select p.id, j.kind, j.payload, j.headers, j.attempts, j.max_attempts, j.cancel_requested_at,
+                   j.expires_at, j.checkpoint
+            from unnest(jobs) with ordinality as p (id, place)
+            left join (
+                select f.id, f.kind, f.payload, f.headers, f.attempts, f.max_attempts, f.cancel_requested_at,
+                       f.expires_at, f.checkpoint
+                from fairlead.jobs f where f.id = any (jobs) offset 0) j on j.id = p.id
+            order by p.place offset 0) r
     loop
         bytes_left := bytes_left - coalesce(octet_length(payload), 0) - coalesce(octet_length(headers), 0);
         exit when bytes_left < 0 and not is_first;
