@@ -66,12 +66,24 @@ begin
     return moved;
 end $$;
 
+-- Takes the lock that attaching a partition takes of the default one, and gives it back: fails (55P03) while another
+-- session has one that conflicts.
+create function fairlead._try_lock(part text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    execute format('lock table only fairlead.%I in access exclusive mode', part);
+    raise exception 'fairlead: given back';
+exception when raise_exception then
+    null;
+end $$;
+
 -- Makes partitions of a class: the default one for null, which comes first, and days' with their endings. LIKE and
 -- ATTACH: a plain PARTITION OF takes a lock that waits for every reader, and every completion waits behind it.
 --
 -- Locks the parent, as a drop does, then the default partition, for which readers of the whole history and endings
--- that it takes wait. Endings move before that lock, until a pass finds few, and once more under it. What has been
--- emptied is truncated, since PostgreSQL reads the default partition for each one that it attaches.
+-- that it takes wait. Endings move before that lock, until a pass finds few, and once more under it. Before the
+-- first moves, the lock is taken and given back: another session that has it costs a try, and no moves undone.
+-- What has been emptied is left to vacuum: a snapshot from before the moves sees the endings where they were.
 create function fairlead._make_history_partitions(class text, days date[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -79,11 +91,11 @@ declare
     spare constant text := fairlead._history_partition(class, null);
     dated constant date[] := array_remove(days, null);
     day date;
-    passed bigint;
-    moved bigint := 0;
-    is_empty boolean;
 begin
     execute format('lock table only fairlead.%I in share update exclusive mode', parent);
+    if dated <> '{}' and fairlead._has_history_partition(class, null) then
+        perform fairlead._try_lock(spare);
+    end if;
     foreach day in array days loop
         perform fairlead._make_history_table(class, day);
         if day is null then
@@ -91,23 +103,15 @@ begin
             continue;
         end if;
         loop
-            passed := fairlead._move_late_endings(class, day);
-            moved := moved + passed;
-            exit when passed < 1000;
+            exit when fairlead._move_late_endings(class, day) < 1000;
         end loop;
     end loop;
     if dated <> '{}' then
         execute format('lock table only fairlead.%I in access exclusive mode', spare);
     end if;
     foreach day in array dated loop
-        moved := moved + fairlead._move_late_endings(class, day);
+        perform fairlead._move_late_endings(class, day);
     end loop;
-    if moved > 0 then
-        execute format('select not exists (select from only fairlead.%I)', spare) into is_empty;
-        if is_empty then
-            execute format('truncate only fairlead.%I', spare);
-        end if;
-    end if;
     foreach day in array dated loop
         execute format(
             'alter table fairlead.%I attach partition fairlead.%I for values from (%L) to (%L)',
