@@ -14,6 +14,7 @@ import psycopg
 from fairlead import ownership
 from fairlead.db.connect import Unreachable, connect_with_backoff
 from fairlead.db.error_text import one_line
+from fairlead.db.migrate import schema_state
 from fairlead.db.notifications import Notifications
 from fairlead.db.server_identifier import server_identifier
 from fairlead.metrics import tenant_labels
@@ -22,7 +23,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead.service import WaitLog, await_ownership, await_schema
 from fairlead_scheduler.leadership.election import LeaderLease, NoLeaderPossible, acquire
 from fairlead_scheduler.leadership.sessions import connect_leader
-from fairlead_scheduler.leadership.term_sessions import TermSessions, open_sessions
+from fairlead_scheduler.leadership.term_sessions import KeptSessions, TermSessions
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.term import Term
@@ -57,6 +58,7 @@ class Scheduler:
         self._wakeup = wakeup
         self._metrics = metrics
         self._waiting = WaitLog("scheduler")
+        self._kept = KeptSessions(settings)
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
     def serve(self) -> None:
@@ -68,29 +70,34 @@ class Scheduler:
         Raises:
             SchemaTooNew: the schema needs newer code.
         """
+        with closing(self._kept):
+            self._serve_terms()
+
+    def _serve_terms(self) -> None:
         longest_seconds = _RECONNECT_SECONDS_MAX
         while not self._stop.is_set():
             refused = False
             try:
-                if self._await_database():
+                if not self._kept.is_empty or self._await_database():
                     self._stand_by()
             except (psycopg.Error, Unreachable) as error:
                 # What is no fault of the connection will fail again.
                 refused = not isinstance(error, psycopg.OperationalError | Unreachable)
                 _log.warning("scheduler.disconnected", reason=one_line(error))
             self.ready.clear()
+            if not self._stop.is_set():
+                self._kept.settle()
             if refused:
                 longest_seconds = min(longest_seconds * 2, _REFUSED_SECONDS_MAX)
                 self._stop.wait(random.uniform(longest_seconds / 2, longest_seconds))
             else:
                 longest_seconds = _RECONNECT_SECONDS_MAX
                 self._stop.wait(random.uniform(0, longest_seconds))
-        self.ready.clear()
 
     def _await_database(self) -> bool:
-        """Wait for a database that this release may serve, over a session of its own.
+        """Wait for a database that this release may serve, over one session of its own.
 
-        False: asked to stop.
+        The others are opened after it is closed. False: asked to stop.
         """
         connection = connect_with_backoff(
             partial(connect_leader, self._settings, name="lead"), self._stop, self._waiting
@@ -104,20 +111,25 @@ class Scheduler:
             )
 
     def _stand_by(self) -> None:
-        """Open all sessions that a leader needs, and lead when nobody else does."""
-        sessions = connect_with_backoff(
-            partial(open_sessions, self._settings), self._stop, self._waiting
-        )
+        """Open the sessions that a leader lacks, and lead when nobody else does.
+
+        All are given up where this process may no longer lead.
+        """
+        sessions = connect_with_backoff(self._kept.complete, self._stop, self._waiting)
         if sessions is None:
             return
-        with closing(sessions):
-            if self._settings.metrics_tenants != "names":
-                key = tenant_labels.key_of(server_identifier(sessions.lead))
-                self._metrics.fairness.hash_tenants(key)
-            self.ready.set()
-            lease = self._await_lease(sessions)
-            if lease is not None:
-                self._lead(lease, sessions)
+        if not schema_state(sessions.lead).fits:
+            self._kept.close()
+            return
+        if self._settings.metrics_tenants != "names":
+            key = tenant_labels.key_of(server_identifier(sessions.lead))
+            self._metrics.fairness.hash_tenants(key)
+        self.ready.set()
+        lease = self._await_lease(sessions)
+        if lease is not None:
+            self._lead(lease, sessions)
+        else:
+            self._kept.close()
 
     def _lead(self, lease: LeaderLease, sessions: TermSessions) -> None:
         self._metrics.begin()

@@ -2,7 +2,7 @@
 
 A term ends when the process is asked to stop, when another scheduler leads, or when any of its
 sessions is lost: the in-memory state may then be wrong, and reading everything anew costs less
-than finding out.
+than finding out. The sessions that are left serve the next term.
 """
 
 import threading
@@ -85,8 +85,8 @@ class Term:
     def serve(self) -> None:
         """Lead until asked to stop or the lease is lost.
 
-        The lease is released first; the caller closes the sessions after that: whatever is
-        still under way is fenced by the epoch.
+        The lease is released first: whatever is still under way is fenced by the epoch. No
+        thread uses a session afterwards; that of a thread which hangs is closed.
         """
         sessions = self._sessions
         with ExitStack() as leaving:
@@ -98,8 +98,6 @@ class Term:
             state = read_initial_state(sessions.scans, self._settings, initial.table)
             loop = self._loop(sessions.loop, state)
             self._start_threads(leaving, initial)
-            leaving.callback(self._threads.join)
-            leaving.callback(self._lease.release)
             _log.info("leadership.acquired", epoch=self._lease.epoch)
             self._run(loop, sessions.loop)
         _log.info("leadership.ended", epoch=self._lease.epoch, reason=self._lease.reason)
@@ -138,9 +136,11 @@ class Term:
             kept.retention, settings, epoch=epoch, policies=policy_watch, metrics=metrics
         )
         demand_store = DemandStore(kept.backlog, epoch=epoch, requests=self._requests)
+        leaving.callback(shadow_runner.stop)
+        leaving.callback(self._threads.join)
+        leaving.callback(self._lease.release)
         start = self._threads.start
         start("sweeps", kept.sweeps, (*policy_watch.tasks(), *self._sweep_tasks(kept.sweeps)))
-        leaving.callback(shadow_runner.stop)
         start("cron", kept.cron, schedules.tasks())
         start("scans", kept.scans, self._read_tasks(kept.scans, policy_watch))
         start("retention", kept.retention, (*retention.tasks(), *shadow_runner.tasks()))

@@ -68,7 +68,7 @@ class PeriodicThread:
     def join(self) -> None:
         """Stop, after the term is over; the statement under way is cancelled.
 
-        A session that hangs is abandoned; what it may still write is fenced by the epoch.
+        A session that hangs is closed; what it may still write is fenced by the epoch.
         """
         self.call(None)
         if self._connection.info.transaction_status is TransactionStatus.ACTIVE:
@@ -77,6 +77,8 @@ class PeriodicThread:
             except psycopg.Error as error:
                 _log.debug("task.not_cancelled", thread=self._name, reason=one_line(error))
         self._thread.join(_JOIN_SECONDS_MAX)
+        if self._thread.is_alive():
+            self._connection.close()
 
     def _work(self) -> None:
         try:

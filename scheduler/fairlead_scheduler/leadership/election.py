@@ -85,12 +85,13 @@ class LeaderLease:
         """Release the lease, so that a standby takes over at once; call it last.
 
         A repeat, or a release after another take-over, changes nothing. If it fails, the lease
-        lapses by itself.
+        lapses by itself. A session in which a renewal hangs is closed.
         """
         self.end("released")
         if self._thread is not None:
             self._thread.join(self._settings.lease_seconds)
             if self._thread.is_alive():
+                self._connection.close()
                 return
         try:
             self._connection.execute(

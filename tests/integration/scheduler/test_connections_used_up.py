@@ -2,16 +2,21 @@
 
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import Connection
+from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
 from fairlead_cli.dev.postgres import Server
-from fairlead_scheduler.leadership.term_sessions import TermSessions
+from fairlead_scheduler.leadership import term_sessions
+from fairlead_scheduler.leadership.term_sessions import KeptSessions, TermSessions
+from fairlead_scheduler.loop.loop import Loop
+from fairlead_scheduler.settings import SchedulerSettings
 from tests.support.databases import FAST, fast_folder, running_server
 from tests.support.logged import Lines
 from tests.support.logins import as_login, login
@@ -23,6 +28,14 @@ SESSIONS = len(TermSessions._fields)
 """How many a scheduler holds."""
 _HELD = """
     SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'fairlead scheduler %'
+"""
+_CUT = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE application_name = 'fairlead scheduler cron'
+"""
+_PIDS = """
+    SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'fairlead scheduler %'
+    ORDER BY pid
 """
 
 
@@ -98,6 +111,69 @@ def test_a_standby_leads_when_the_leader_dies_and_every_connection_is_taken(
         until(lambda: places(db, job) == ("queued",), what="a dispatch")
 
 
+def test_a_leader_whose_term_ends_by_an_error_leads_again_over_the_sessions_that_it_has(
+    small: Server, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It opens none: whatever it gave back would be taken by whoever asks first."""
+    step = Loop.step
+
+    def fail(_self: Loop) -> timedelta:
+        monkeypatch.setattr(Loop, "step", step)
+        raise psycopg.DataError("it cannot be read")
+
+    with ExitStack() as opened:
+        scheduler = opened.enter_context(login(small.url, "fairlead_scheduler"))
+        greedy = opened.enter_context(login(small.url))
+        opened.enter_context(scheduling(as_login(small.url, scheduler)))
+        epoch = led(db)
+        until(lambda: len(db.execute(_PIDS).fetchall()) == SESSIONS, what="its sessions alone")
+        pids = db.execute(_PIDS).fetchall()
+        opened.enter_context(using_up(as_login(small.url, greedy)))
+
+        monkeypatch.setattr(Loop, "step", fail)
+
+        led(db, after=epoch)
+        job = insert_one(db)
+        until(lambda: places(db, job) == ("queued",), what="a dispatch")
+        assert pids == db.execute(_PIDS).fetchall()
+
+
+def test_a_leader_that_lost_one_session_opens_that_one_alone(
+    small: Server, db: Database
+) -> None:
+    """The others are kept, and what was begun in them is undone."""
+    with scheduling(small.url):
+        epoch = led(db)
+        until(lambda: len(db.execute(_PIDS).fetchall()) == SESSIONS, what="its sessions alone")
+        before = set(db.execute(_PIDS).fetchall())
+
+        db.execute(_CUT)
+
+        led(db, after=epoch)
+        after = set(db.execute(_PIDS).fetchall())
+        job = insert_one(db)
+        until(lambda: places(db, job) == ("queued",), what="a dispatch")
+    assert SESSIONS == len(after)
+    assert SESSIONS - 1 == len(before & after)
+
+
+def test_a_standby_that_lost_one_session_gives_up_the_others_when_it_gets_no_new_one(
+    small: Server, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or two schedulers that lack one each would wait for each other's."""
+    monkeypatch.setattr(term_sessions, "_INCOMPLETE_SECONDS_MAX", 0.5)
+    with ExitStack() as opened:
+        scheduler = opened.enter_context(login(small.url, "fairlead_scheduler"))
+        greedy = opened.enter_context(login(small.url))
+        opened.enter_context(scheduling(as_login(small.url, scheduler)))
+        led(db)
+        until(lambda: len(db.execute(_PIDS).fetchall()) == SESSIONS, what="its sessions alone")
+        with using_up(as_login(small.url, greedy)):
+            db.execute(_CUT)
+
+            until(lambda: db.execute(_HELD).fetchone() == (0,), what="none being held")
+
+
 def test_a_scheduler_that_cannot_have_all_its_connections_holds_none(
     small: Server, db: Database, logged: Lines
 ) -> None:
@@ -169,3 +245,46 @@ def test_a_standby_notices_within_seconds_that_its_sessions_were_cut(
             until(lambda: not standby.scheduler.ready.is_set(), what="the loss being noticed")
             until(standby.scheduler.ready.is_set, what="a standby again")
             until(lambda: db.execute(_HELD).fetchone() == (2 * SESSIONS,), what="all of them")
+
+
+def test_sessions_of_a_standby_server_are_not_kept(
+    small: Server, db: Database, migrated_data: Path, tmp_path: Path, logged: Lines
+) -> None:
+    """The address may mean the primary by now: after a fail-over, it is found late."""
+    address = tmp_path / "url"
+    with running_server(
+        FAST, within=fast_folder(), data=migrated_data, primary=small
+    ) as standby_server:
+        address.write_text(standby_server.url, "utf-8")
+        with scheduling("", database_url_file=address):
+            until(lambda: "during recovery" in str(logged()), what="the refusal")
+
+            address.write_text(small.url, "utf-8")
+
+            led(db)
+
+
+def test_a_term_leaves_nothing_in_the_sessions_that_it_hands_on(small: Server) -> None:
+    """No transaction, no channel, no prepared statement; what is lost or busy is closed."""
+    settings = SchedulerSettings.model_validate({"database_url": small.url})
+    with ExitStack() as opened:
+        kept = opened.enter_context(closing(KeptSessions(settings)))
+        first = kept.complete()
+        first.loop.execute("LISTEN fairlead_scheduler")
+        first.scans.execute("SELECT 1", prepare=True)
+        first.scans.execute("BEGIN")
+        first.sweeps.execute("BEGIN")
+        with pytest.raises(psycopg.DataError):
+            first.sweeps.execute("SELECT 1 / 0")
+        first.cron.close()
+        first.backlog.pgconn.send_query(b"SELECT pg_sleep(60)")
+
+        kept.settle()
+        second = kept.complete()
+
+        assert {"cron", "backlog"} == {
+            name for name, was in first._asdict().items() if getattr(second, name) is not was
+        }
+        assert {TransactionStatus.IDLE} == {each.info.transaction_status for each in second}
+        assert [] == second.loop.execute("SELECT pg_listening_channels()").fetchall()
+        assert [] == second.scans.execute("SELECT FROM pg_prepared_statements").fetchall()
