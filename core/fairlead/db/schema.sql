@@ -424,6 +424,9 @@ CREATE FUNCTION fairlead._cancel_jobs(queue text, tenant text, kind text, after_
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET jit TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_indexscan TO 'on'
+    SET enable_tidscan TO 'on'
     AS $$
 declare
     looked_max constant integer := 10000;
@@ -2231,6 +2234,7 @@ CREATE FUNCTION fairlead.cancel(job_id bigint) RETURNS text
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET jit TO 'off'
+    SET enable_tidscan TO 'on'
     AS $$
 declare
     queued boolean;
@@ -2360,6 +2364,7 @@ CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFA
     SET enable_sort TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     SET jit TO 'off'
+    SET enable_tidscan TO 'on'
     AS $_$
 declare
     bytes constant integer := octet_length(result::text);
@@ -2916,6 +2921,9 @@ COMMENT ON FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigin
 CREATE FUNCTION fairlead.remove_schedules(tenant text, name text DEFAULT NULL::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_indexscan TO 'on'
+    SET jit TO 'off'
     AS $$
 declare
     removed integer;
