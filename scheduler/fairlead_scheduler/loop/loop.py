@@ -329,10 +329,11 @@ class Loop:
         if monotonic() >= self._blocked_due:
             self._blocked_due = monotonic() + _BLOCKED_SECONDS
             self._metrics.policy.show_blocked(self._state.blocked_lanes())
-            self._show_crowded()
+            self._show_left_out()
 
-    def _show_crowded(self) -> None:
-        """Show and log which tenants have more lanes than are kept; some of their jobs wait."""
+    def _show_left_out(self) -> None:
+        """Show what only scans of all lanes find: lanes beyond those kept, and late commits."""
+        self._metrics.unwatched_lanes.set(self._state.unwatched_lanes)
         crowded = self._state.heads.crowded
         self._metrics.over_lanes.set(len(crowded))
         if crowded and self._crowded_throttle.due("crowded", monotonic()):

@@ -324,6 +324,11 @@ class LeaderState:
         counts[REASONS[PAUSED]] = paused - counts[FULL]
         return counts
 
+    @property
+    def unwatched_lanes(self) -> int:
+        """How many streams may hold jobs that only a scan of all lanes finds."""
+        return self.heads.streams if self.tail.has_unwatched else 0
+
     def run_time_moments(self, pool: str) -> RunTimeMoments | None:
         """Return the moments of a pool's run times, which are measured from the first call on.
 

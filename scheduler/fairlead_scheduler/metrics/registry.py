@@ -73,6 +73,7 @@ class Metrics:
         self.overflow = counter(series.OVERFLOW, registry)
         self.task_failures = counter(series.TASK_FAILURES, registry)
         self.over_lanes = gauge(series.TENANTS_OVER_LANES, registry)
+        self.unwatched_lanes = gauge(series.LANES_UNWATCHED, registry)
         self.unchecked = counter(series.UNCHECKED, registry)
         self.promote_batch = histogram(series.PROMOTE_BATCH, registry)
         self.cron_missed = counter(series.CRON_MISSED, registry)
@@ -89,6 +90,7 @@ class Metrics:
         """Remove the series that only a leader shows; a repeat changes nothing."""
         self.leadership.end()
         self.over_lanes.set(0)
+        self.unwatched_lanes.set(0)
         self.queues.hide()
         self.policy.hide()
         self.shadow.hide()

@@ -294,6 +294,12 @@ TENANTS_OVER_LANES = gauge(
     "Tenants with pending jobs in more queues than the leader keeps of one tenant: jobs in the "
     "other queues wait until some of these have run.",
 )
+LANES_UNWATCHED = gauge(
+    "lanes_unwatched",
+    "Lanes, each priority apart, in which an open transaction may commit jobs that the leader "
+    "finds only when it reads all lanes anew. It is 0 but for the first seconds of a term and "
+    "while such a transaction stays open.",
+)
 UNCHECKED = counter(
     "jobs_unchecked_total",
     "Jobs with a value that no INSERT is admitted with, as a superuser or a restore can store "
@@ -333,6 +339,6 @@ SERIES: tuple[Series, ...] = (
     *(SHADOW_MOVED, SHADOW_WAIT, SHADOW_AT, SHADOW_FAILED),
     *(RULE_TRUE, RULE_OVERRUNS, RULE_ERRORS, LEADER, LEADER_TRANSITIONS),
     *(TICKS, LAG, DISPATCHED, OVERFLOW, TASK_FAILURES, PROMOTE_BATCH),
-    *(TENANTS_OVER_LANES, UNCHECKED, CRON_MISSED, CRON_REFUSED, CRON_DELAYED, CRON_PASSED_OVER),
-    *(SERIES_DROPPED, BUILD_INFO),
+    *(TENANTS_OVER_LANES, LANES_UNWATCHED, UNCHECKED),
+    *(CRON_MISSED, CRON_REFUSED, CRON_DELAYED, CRON_PASSED_OVER, SERIES_DROPPED, BUILD_INFO),
 )

@@ -105,6 +105,11 @@ class Tail:
         """How many more single ids can be watched."""
         return max(0, self._settings.doubtful_max - len(self._doubts))
 
+    @property
+    def has_unwatched(self) -> bool:
+        """Whether jobs may be pending, or become so, that nothing watches for."""
+        return self._unwatched_xmax is not None
+
     def take_unwatched(self, xmin: int) -> bool:
         """Return whether jobs may be pending that nothing watches for.
 

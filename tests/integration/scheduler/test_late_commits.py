@@ -69,3 +69,20 @@ def drained(db: Database, worker: int, jobs: int) -> bool:
         return len(ended) == jobs
 
     return until(work, what=f"{jobs} jobs being dispatched", seconds=20)
+
+
+def test_the_lanes_in_which_an_open_transaction_may_commit_unwatched_are_counted(
+    database_url: str, db: Database, connect: Connect
+) -> None:
+    """Its jobs have ids below the first that a new leader follows."""
+    late = connect(autocommit=False)
+    late.execute(_INSERT, [1])
+    db.execute("INSERT INTO fairlead.jobs (queue, kind) VALUES ('a', 'k'), ('b', 'k')")
+    with scheduling(database_url) as replica:
+        led(db)
+        value = replica.metrics.registry.get_sample_value
+        until(lambda: value("fairlead_lanes_unwatched") == 2, what="the lanes being counted")
+
+        late.commit()
+
+        until(lambda: value("fairlead_lanes_unwatched") == 0, what="a scan of all lanes")

@@ -69,6 +69,10 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
         "integration/scheduler/test_many_lanes.py",
         "fairlead_tenants_over_lanes",
     ),
+    scheduler.LANES_UNWATCHED: (
+        "integration/scheduler/test_late_commits.py",
+        "fairlead_lanes_unwatched",
+    ),
     scheduler.UNCHECKED: (
         "integration/core/test_bad_rows_fleet.py",
         "fairlead_jobs_unchecked_total",
