@@ -1966,6 +1966,7 @@ CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET jit TO 'off'
+    SET enable_tidscan TO 'on'
     BEGIN ATOMIC
  WITH asked AS MATERIALIZED (
           SELECT a.job_id,

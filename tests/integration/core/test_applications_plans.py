@@ -103,6 +103,7 @@ _CALLS = {
     "SELECT fairlead.remove_schedules('t1')": 100,
     "SELECT fairlead.complete(2, 2)": 30,
     "SELECT fairlead.fail(3, 3)": 30,
+    "SELECT fairlead._release(ARRAY[0, 5], ARRAY[5, 5])": 30,
     "SELECT fairlead.extend(4, 4, interval '1 min')": 30,
 }
 """Calls, and how many rows they may read."""

@@ -8,6 +8,7 @@ alter function fairlead._cancel_jobs(text, text, text, bigint, integer)
 -- They delete rows of work_queue by their places, and read all of it where a session does without.
 alter function fairlead.cancel(bigint) set enable_tidscan = on;
 alter function fairlead.complete(bigint, bigint, jsonb) set enable_tidscan = on;
+alter function fairlead._release(bigint[], bigint[], bigint[]) set enable_tidscan = on;
 
 -- Whose a schedule is, is asked for each one, and each question was compiled: 10 s for 40 schedules in a session with
 -- `jit_above_cost = 0`.
