@@ -23,6 +23,11 @@ _PLPGSQL = """
     FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
     WHERE p.pronamespace = 'fairlead'::regnamespace AND p.proname = %s AND l.lanname = 'plpgsql'
 """
+_ATOMIC = """
+    SELECT pg_get_function_sqlbody(p.oid), coalesce(p.proargnames[:p.pronargs], '{}'),
+           ARRAY(SELECT format_type(a, NULL) FROM unnest(p.proargtypes) a)
+    FROM pg_proc p WHERE p.oid = %s::text::regproc
+"""
 _numbers = count(1)
 
 
@@ -63,6 +68,19 @@ def inner_plans(
         for text in _STATEMENT.findall(body)
     )
     return (*inner_plans(connection, "_own", options), *plans) if asks_ownership else plans
+
+
+def atomic_plan(
+    connection: Connection[TupleRow], function: str, options: str = "FORMAT JSON"
+) -> Plan:
+    """Return the generic plan of the one statement of a function that is BEGIN ATOMIC."""
+    row = connection.execute(_ATOMIC, [f"fairlead.{function}"]).fetchone()
+    assert row is not None
+    body, names, kinds = row
+    parameters = [Parameter(*each) for each in zip(names, kinds, strict=True)]
+    text = body.strip().removeprefix("BEGIN ATOMIC").removesuffix("END").strip().rstrip(";")
+    numbered = _numbered(text.replace("WITH", "with", 1), function, parameters, body)
+    return _plan(connection, numbered, parameters, options)
 
 
 def _numbered(text: str, function: str, parameters: list[Parameter], body: str) -> str:

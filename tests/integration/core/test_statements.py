@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 from fairlead.db.connect import SESSION
 from fairlead_cli.dev.postgres import Server
 from tests.support.databases import cloned_database
-from tests.support.functions import called, inner_plans
+from tests.support.functions import atomic_plan, called, inner_plans
 from tests.support.statements import (
     Plan,
     Statement,
@@ -103,6 +103,17 @@ def test_a_workers_function_uses_the_index_that_the_statements_header_names(
     assert plans
     whole: Plan = {"Node Type": "Append", "Plans": list(plans)}
     assert () == faults(statement, whole, indexes)
+
+
+def test_attempts_whose_jobs_are_gone_are_found_by_keys(
+    service: Connection[TupleRow],
+) -> None:
+    """`_release` is no statement of its own to the planner: it is called, and never inlined."""
+    plan = atomic_plan(service, "_release")
+
+    used = {node.get("Index Name") for node in nodes(plan)} - {None}
+    assert {"work_queue_pkey", "jobs_pkey"} == used
+    assert "Seq Scan" not in {node["Node Type"] for node in nodes(plan)}
 
 
 @pytest.mark.parametrize(
