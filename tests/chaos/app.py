@@ -22,6 +22,8 @@ from tests.chaos.records import EFFECT
 HISTORY_VARIABLE = "CHAOS_HISTORY"
 RELEASED = ".released"
 """Suffix of the file whose existence lets `held` handlers end."""
+HELD_VARIABLE = "CHAOS_HELD"
+"""Names a file: until it exists, no handler of a process with this variable ends its work."""
 TRANSACTIONAL = frozenset({"book", "book_async", "book_apart"})
 APART = frozenset({"book_apart", "crunch"})
 """The kinds whose handlers run in isolated processes."""
@@ -76,11 +78,31 @@ def seconds_of(job: fairlead.Job) -> float:
     return milliseconds / 1000
 
 
+def is_held() -> bool:
+    """Return whether handlers of this process are to go on for now."""
+    path = os.environ.get(HELD_VARIABLE)
+    return path is not None and not Path(path).exists()
+
+
+def work(job: fairlead.Job) -> None:
+    """Take as long as the job does, in a thread."""
+    sleep(seconds_of(job))
+    while is_held():
+        sleep(_STEP_SECONDS)
+
+
+async def work_on_loop(job: fairlead.Job) -> None:
+    """Take as long as the job does, on the event loop."""
+    await asyncio.sleep(seconds_of(job))
+    while is_held():  # noqa: ASYNC110 - another process makes the file
+        await asyncio.sleep(_STEP_SECONDS)
+
+
 @tasks.handler("nap")
 async def nap(job: fairlead.Job) -> None:
     """Wait on the event loop."""
     with noted(job):
-        await asyncio.sleep(seconds_of(job))
+        await work_on_loop(job)
 
 
 @tasks.handler("held")
@@ -96,7 +118,7 @@ def held(job: fairlead.Job) -> None:
 def _grind(job: fairlead.Job) -> None:
     with noted(job):
         until = time() + seconds_of(job)
-        while time() < until:
+        while time() < until or is_held():
             job.raise_if_cancelled()
             sleep(_STEP_SECONDS)
 
@@ -117,7 +139,7 @@ def crunch(job: fairlead.Job) -> None:
 def deaf(job: fairlead.Job) -> None:
     """Work in a thread that ignores the request to stop."""
     with noted(job):
-        sleep(seconds_of(job))
+        work(job)
 
 
 @tasks.handler("stall")
@@ -138,7 +160,7 @@ def _book(job: fairlead.Job) -> None:
     url = os.environ["FAIRLEAD_DATABASE_URL"]
     with noted(job), psycopg.connect(url, application_name=SESSIONS) as connection:
         connection.execute(EFFECT, [job.id, job.token])
-        sleep(seconds_of(job))
+        work(job)
         job.complete(connection)
 
 
@@ -162,7 +184,7 @@ async def book_async(job: fairlead.Job) -> None:
     with noted(job):
         async with await connect(url, application_name=SESSIONS) as connection:
             await connection.execute(EFFECT, [job.id, job.token])
-            await asyncio.sleep(seconds_of(job))
+            await work_on_loop(job)
             await job.complete(connection)
 
 

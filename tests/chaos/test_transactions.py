@@ -3,8 +3,9 @@
 import json
 import random
 import signal
+from pathlib import Path
 
-from tests.chaos.app import TRANSACTIONAL
+from tests.chaos.app import HELD_VARIABLE, TRANSACTIONAL
 from tests.chaos.fleet import Fleet, Program, send
 from tests.support.waiting import until
 
@@ -18,32 +19,43 @@ def stale(worker: Program) -> set[int]:
     return {int(each["job"]) for each in said}
 
 
+def held_worker(fleet: Fleet, name: str) -> tuple[Program, Path]:
+    """Start a worker; no handler of it ends its work until the file that is returned exists."""
+    path = fleet.folder / f"{name}.may_end"
+    fleet.environment = {HELD_VARIABLE: str(path)}
+    return fleet.worker(name), path
+
+
 def test_what_a_frozen_worker_did_changes_nothing_even_when_it_is_not_stopped(
     some_fleet: Fleet,
 ) -> None:
     """A write with an old token changes nothing; in a handler's own transaction it raises.
 
     The worker's parent stays frozen until its handlers have ended, so that nothing but their
-    tokens keeps their endings, and the work of their transactions, from counting.
+    tokens keeps their endings, and the work of their transactions, from counting. Those of the
+    other worker go on until then.
     """
     fleet = some_fleet
     fleet.scheduler()
-    frozen, other = fleet.worker("frozen"), fleet.worker("other")
+    frozen, frozen_may_end = held_worker(fleet, "frozen")
+    other, other_may_end = held_worker(fleet, "other")
     fleet.await_lead()
     with other.frozen():
-        booked = {job for kind in sorted(TRANSACTIONAL) for job in fleet.insert(kind, 6000)}
-        plain = {job for kind in _PLAIN for job in fleet.insert(kind, 6000)}
+        booked = {job for kind in sorted(TRANSACTIONAL) for job in fleet.insert(kind, 1)}
+        plain = {job for kind in _PLAIN for job in fleet.insert(kind, 1)}
         jobs = booked | plain
         until(lambda: fleet.jobs_of(frozen) == jobs, what="every start", seconds=20)
 
     process_tree = frozen.freeze()
     until(lambda: fleet.jobs_of(other) == jobs, what="the theft", seconds=20)
+    frozen_may_end.touch()
     send(signal.SIGCONT, process_tree[1:])
     until(
         lambda: fleet.jobs_with("refused", process_tree) == booked, what="refusing transactions"
     )
     until(lambda: stale(frozen) == jobs, what="counting stale endings")
     unfinished = {*fleet.unfinished()}
+    other_may_end.touch()
     frozen.thaw()
     fleet.wait_until_done(20)
 
