@@ -51,6 +51,15 @@ def refusal(owner: str, release: str) -> str:
     )
 
 
+def policy_refusal(owner: str, release: str) -> str:
+    """Return why a command of another release than the owner stores no policy."""
+    return (
+        f"the policy is that of the release {owner}, which owns the database, and this command "
+        f"is for {release or 'a release without a name'}: nothing is stored; to replace the "
+        f"policy of {owner}, give --release {owner} or set FAIRLEAD_RELEASE={owner}"
+    )
+
+
 def unowned(release: str) -> str:
     """Return why a service that may not own a database waits for one that has no owner."""
     return (

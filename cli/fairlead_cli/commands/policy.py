@@ -38,6 +38,14 @@ Author = Annotated[
         help="Author shown in the history; default: your user name, or else the login.",
     ),
 ]
+Release = Annotated[
+    str,
+    typer.Option(
+        envvar="FAIRLEAD_RELEASE",
+        help="The release or fleet whose policy it is. Needed where a release owns the "
+        "database: the policy of another is not replaced.",
+    ),
+]
 
 _NO_SHADOW = (
     "no shadow policy is simulated: name a stored one under `shadow` in the policy in force, "
@@ -100,15 +108,20 @@ def policy(context: typer.Context, *, as_json: tables.AsJson = False) -> None:
 
 @app.command("apply")
 def apply(
-    file: File, *, reason: Reason = "", author: Author = None, as_json: tables.AsJson = False
+    file: File,
+    *,
+    reason: Reason = "",
+    author: Author = None,
+    release: Release = "",
+    as_json: tables.AsJson = False,
 ) -> None:
     """Store a policy; the scheduler applies it within 2 seconds."""
     document, found = _read_to_store(file, author)
     with session() as connection:
-        _may_store(connection)
+        owner = _may_store(connection, release)
         stored = _store(connection, document, author=author, reason=reason)
         rules = _rules(connection, stored)
-    _say(stored, _warn(found), rules=rules, as_json=as_json)
+    _say(stored, _warn(found), owner=owner, rules=rules, as_json=as_json)
 
 
 @app.command("show")
@@ -233,6 +246,7 @@ def rollback(
     *,
     reason: Reason = "",
     author: Author = None,
+    release: Release = "",
     as_json: tables.AsJson = False,
 ) -> None:
     """Store an old version's document as a new version."""
@@ -240,14 +254,14 @@ def rollback(
 
     why = f"rollback to version {version}" + (f": {reason}" if reason else "")
     with session() as connection:
-        _may_store(connection)
+        owner = _may_store(connection, release)
         document = policy_versions.numbered(connection, version).document
         try:
             stored = _store(connection, document, author=author, reason=why)
         except PolicyRefused as error:
             raise CommandError(f"version {version}: {error}") from None
         rules = _rules(connection, stored)
-    _say(stored, _warn(parse(document)), rules=rules, as_json=as_json)
+    _say(stored, _warn(parse(document)), owner=owner, rules=rules, as_json=as_json)
 
 
 @app.command("check")
@@ -336,19 +350,28 @@ def _store(
     return store(connection, document, author=author or user(), reason=reason)
 
 
-def _may_store(connection: "Connection") -> None:
-    """See that the policy is edited in the database.
+def _may_store(connection: "Connection", release: str) -> str:
+    """Return the release whose policy is replaced, or nothing if the database has no owner.
 
     Raises:
-        CommandError: it comes from ConfigMaps, whose next change would go over what is stored.
+        CommandError: the policy is another release's, or it comes from a ConfigMap, whose next
+            change would replace what is stored.
     """
+    from fairlead import ownership
+
+    owner = ownership.owner_of(connection)
     (row,) = ask(connection, "policy_source")
     if row["source"] == "configmap":
         place = row["place"] or "the release's ConfigMap of the policy"
+        whose = f" of the release {owner}" if owner else ""
         raise CommandError(
-            f"the policy is edited in {place}, from where the autoscaler stores it: "
-            "edit `policy.yaml` there, or give the release `policy.source=database`"
+            f"the policy{whose} is edited in {place}, from where the autoscaler would store it "
+            "again in place of this one: edit `policy.yaml` there, or give the release "
+            "`policy.source=database`"
         )
+    if owner not in ("", release):
+        raise CommandError(ownership.policy_refusal(owner, release))
+    return owner
 
 
 def _rules(connection: "Connection", stored: "Stored") -> bool:
@@ -373,7 +396,9 @@ def _warn(found: "Policy") -> tuple[str, ...]:
     return warnings
 
 
-def _say(stored: "Stored", warnings: "Sequence[str]", *, rules: bool, as_json: bool) -> None:
+def _say(
+    stored: "Stored", warnings: "Sequence[str]", *, owner: str, rules: bool, as_json: bool
+) -> None:
     if as_json:
         tables.print_json(
             {
@@ -381,13 +406,17 @@ def _say(stored: "Stored", warnings: "Sequence[str]", *, rules: bool, as_json: b
                 "digest": stored.digest,
                 "stored": stored.new,
                 "in_force": rules,
+                "release": owner or None,
                 "warnings": warnings,
             }
         )
-    elif stored.new:
-        typer.echo(f"stored version {stored.version}, digest {stored.digest}")
+        return
+    version = f"version {stored.version}, digest {stored.digest}"
+    if stored.new:
+        whose = f", for the release {owner}" if owner else ""
+        typer.echo(formats.printable(f"stored {version}{whose}"))
     else:
         typer.echo(
-            f"stored nothing: version {stored.version}, digest {stored.digest}, says the same "
+            f"stored nothing: {version}, says the same "
             + ("and is in force" if rules else "and no leader has it in force yet")
         )

@@ -1,7 +1,9 @@
-"""`fairlead migrate` refuses a database of another release; `workers assign` moves a pool."""
+"""Commands refuse a database of another release; `workers assign` moves a pool."""
 
 import json
+from pathlib import Path
 
+import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -9,6 +11,7 @@ from fairlead import ownership
 from tests.integration.conftest import Fairlead
 
 FIRST, SECOND = "work/shop", "else/shop"
+VERSIONS = "SELECT document FROM fairlead.policy_versions ORDER BY version"
 
 
 def test_migrate_refuses_the_database_of_another_release(
@@ -61,3 +64,80 @@ def test_a_pool_is_assigned_to_another_release(
     assert SECOND == owner
     assert {"pool": "default", "release": "", "former": SECOND} == freed
     assert "third" == ownership.own_pool(db, "default", "third")
+
+
+@pytest.fixture
+def file(fairlead: Fairlead, tmp_path: Path) -> Path:
+    """Return a file with another policy than the one that is stored, of nobody yet."""
+    path = tmp_path / "policy.yaml"
+    path.write_text("version: 1\n")
+    fairlead("policy", "apply", str(path))
+    path.write_text("version: 2\n")
+    return path
+
+
+@pytest.mark.parametrize("words", [("apply", "FILE"), ("rollback", "1")])
+@pytest.mark.parametrize(
+    ("named", "called"),
+    [((), "a release without a name"), (("--release", SECOND), SECOND)],
+)
+def test_the_policy_of_another_release_is_not_replaced(
+    fairlead: Fairlead,
+    db: Connection[TupleRow],
+    file: Path,
+    words: tuple[str, str],
+    named: tuple[str, ...],
+    called: str,
+) -> None:
+    """The sentence names both and what to say, and nothing is stored."""
+    fairlead("policy", "apply", str(file))
+    before = db.execute(VERSIONS).fetchall()
+    ownership.own(db, FIRST)
+    file.write_text("version: 3\n")
+    given = [str(file) if word == "FILE" else word for word in words]
+
+    said = fairlead("policy", *given, *named, code=2)
+
+    assert 1 == len(said.splitlines())
+    assert f"of the release {FIRST}, which owns the database, and this command" in said
+    assert f"is for {called}: nothing is stored" in said
+    assert f"give --release {FIRST} or set FAIRLEAD_RELEASE={FIRST}" in said
+    assert before == db.execute(VERSIONS).fetchall()
+
+
+def test_the_owners_policy_is_stored_for_whoever_names_it(
+    fairlead: Fairlead, db: Connection[TupleRow], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an option or by the variable that the owner's pods have."""
+    ownership.own(db, FIRST)
+
+    said = fairlead("policy", "apply", str(file), "--release", FIRST)
+    monkeypatch.setenv("FAIRLEAD_RELEASE", FIRST)
+    rolled_back = json.loads(fairlead("policy", "rollback", "1", "--json"))
+
+    assert said.endswith(f", for the release {FIRST}\n")
+    assert (True, FIRST) == (rolled_back["stored"], rolled_back["release"])
+
+
+def test_whoever_names_a_release_stores_the_policy_of_a_database_that_is_nobodys(
+    fairlead: Fairlead, file: Path
+) -> None:
+    """The name is no claim: `fairlead migrate` and schedulers make a release the owner."""
+    said = fairlead("policy", "apply", str(file), "--release", SECOND)
+
+    assert said.startswith("stored version 2, digest ")
+    assert "release" not in said
+
+
+def test_a_configmap_would_replace_what_is_stored_by_hand(
+    fairlead: Fairlead, db: Connection[TupleRow], file: Path
+) -> None:
+    """So not even the owner stores it; the sentence says whose policy it is and why not."""
+    ownership.own(db, FIRST)
+    db.execute("UPDATE fairlead.install_options SET policy_source = 'configmap'")
+
+    said = fairlead("policy", "apply", str(file), "--release", FIRST, code=2)
+
+    assert said.startswith(f"fairlead: the policy of the release {FIRST} is edited in ")
+    assert "the autoscaler would store it again in place of this one" in said
+    assert [("version: 1\n",)] == db.execute(VERSIONS).fetchall()
