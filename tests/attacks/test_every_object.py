@@ -27,12 +27,12 @@ _REFUSALS = ("42501", "42809")
 _UNTRUSTED = ("fairlead_enqueue", "fairlead_reader", "fairlead_worker", "fairlead_autoscaler")
 _MAY_HOLD: Mapping[str | None, tuple[str, ...]] = {
     "fairlead_autoscaler": ("leaders autoscaler", "all of policy_versions"),
-    "fairlead_worker": ("pod_drains ",),
+    "fairlead_worker": ("pod_drains ", "floor_scans "),
 }
 """What a login's open transaction may keep from others; a scheduler's may keep everything."""
 _MAY_CHANGE: Mapping[str | None, set[str]] = {
     "fairlead_autoscaler": {"leaders"},
-    "fairlead_worker": {"pod_drains"},
+    "fairlead_worker": {"pod_drains", "floor_scans"},
 }
 """Tables whose rows are its own to change, beside those that it adds."""
 

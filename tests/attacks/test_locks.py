@@ -92,6 +92,26 @@ def test_a_worker_that_holds_marks_stops_neither_autoscaler_nor_leader(
     assert [("other",)] == hurried.execute(uids.encode()).fetchall()
 
 
+def test_a_held_turn_to_claim_below_the_floor_stops_no_dispatch(
+    hurried: Session, log_in: LogIn
+) -> None:
+    """Any login that may serve the pool may take it: the floor is the leader's alone."""
+    first, second = race.insert(hurried, count=2)
+    epoch, turn = lead(hurried), "SELECT fairlead.take_floor_scan_turn('default')"
+    floor: dict[str, object] = {"epoch": epoch, "pool": "default", "band": 0, "floor": 500}
+    assert (first,) == race.dispatch(hurried, [first], epoch=epoch)
+
+    with held(log_in("fairlead_worker"), turn):
+        assert [(False,)] == hurried.execute(turn.encode()).fetchall()
+        assert (second,) == race.dispatch(hurried, [second], epoch=epoch, floor=1000)
+        hurried.execute(statements.load("fairlead_scheduler.loop", "lower_floor"), floor)
+
+    assert [(True,)] == hurried.execute(turn.encode()).fetchall()
+    assert [(500,)] == hurried.execute(
+        "SELECT vtag FROM fairlead.claim_floors WHERE pool = 'default' AND band = 0"
+    ).fetchall()
+
+
 def test_only_the_newest_epoch_removes_marks(hurried: Session, log_in: LogIn) -> None:
     """A marked pod takes jobs again when its mark is removed."""
     hurried.execute(MARK.encode())

@@ -55,7 +55,7 @@ MAY: Final[dict[str | None, set[str]]] = {
     }
     | {
         f"{may} {each}"
-        for each in ("job_history", "policy_events")
+        for each in ("floor_scans", "job_history", "policy_events")
         for may in ("INSERT", "LOCK WEAKLY")
     }
     | {

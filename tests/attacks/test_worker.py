@@ -33,7 +33,7 @@ _TOUCHES_TABLES: tuple[LiteralString, ...] = (
     "UPDATE fairlead.worker_leases SET slots = 1000000",
     "INSERT INTO fairlead.job_progress (job_id, token, fraction) VALUES (1, 1, 0.5)",
     "DELETE FROM fairlead.job_progress",
-    "UPDATE fairlead.claim_floors SET full_claim_at = 'infinity'",
+    "UPDATE fairlead.floor_scans SET at = 'infinity'",
     "UPDATE fairlead.pod_drains SET drained_at = now()",
     "INSERT INTO fairlead.pool_logins SELECT session_user, 'default'",
     "DELETE FROM fairlead.pool_logins",
@@ -88,6 +88,7 @@ def everything(db: Database) -> str:
         "job_progress",
         "receipts",
         "claim_floors",
+        "floor_scans",
     )
     found = [
         db.execute(

@@ -186,6 +186,7 @@ _WRONG: Final[dict[str, tuple[str, ...]]] = {
         "'; DROP TABLE fairlead.jobs; --'",
         "repeat('x', 100000)",
         "'victim'",
+        "'default'",
     ),
     "name": ("NULL", "''", "'victim'"),
     "bigint": ("NULL", "0", "-1", "9223372036854775807", "(-9223372036854775808)", "1"),

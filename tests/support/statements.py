@@ -37,7 +37,15 @@ LARGE = {
 }
 """Tables that may hold more rows than there are processes and queues."""
 
-SMALL = {"leaders", "claim_floors", "paused", "install_options", "over_backlog", "pod_drains"}
+SMALL = {
+    "leaders",
+    "claim_floors",
+    "floor_scans",
+    "paused",
+    "install_options",
+    "over_backlog",
+    "pod_drains",
+}
 """Tables of a few rows, which may as well be read whole."""
 
 

@@ -533,7 +533,8 @@ begin
                where w.pool = _claimable.pool and w.band = f.band and w.band >= 0 and w.worker is null
                  and w.vtag >= case when below_floor then -1 else f.vtag end
                order by w.vtag, w.job_id limit 1)), false),
-           coalesce(bool_or(f.full_claim_at < now() - interval '1 second'), false)
+           coalesce((select s.at < now() - interval '1 second' from fairlead.floor_scans s
+                     where s.pool = _claimable.pool), false)
     from fairlead.claim_floors f
     where f.pool = _claimable.pool;
 end $$;
@@ -3180,11 +3181,11 @@ CREATE FUNCTION fairlead.take_floor_scan_turn(pool text) RETURNS boolean
     AS $$
 begin
     perform set_config('synchronous_commit', 'off', true);
-    update fairlead.claim_floors f set full_claim_at = now()
-    where f.pool = take_floor_scan_turn.pool and f.band = any (array(
-        select c.band from fairlead.claim_floors c
-        where c.pool = take_floor_scan_turn.pool and c.full_claim_at < now() - interval '1 second'
-          and fairlead._may_serve(c.pool)
+    update fairlead.floor_scans s set at = now()
+    where s.pool = any (array(
+        select f.pool from fairlead.floor_scans f
+        where f.pool = take_floor_scan_turn.pool and f.at < now() - interval '1 second'
+          and fairlead._may_serve(f.pool)
         for update skip locked));
     return found;
 end $$;
@@ -3306,8 +3307,7 @@ ALTER TABLE fairlead.audit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE fairlead.claim_floors (
     pool text NOT NULL COLLATE pg_catalog."C",
     band smallint NOT NULL,
-    vtag bigint NOT NULL,
-    full_claim_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+    vtag bigint NOT NULL
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
@@ -3376,6 +3376,14 @@ COMMENT ON TABLE fairlead.fairness_reports IS 'How the slots of each pool were s
 COMMENT ON COLUMN fairlead.fairness_reports.epoch IS 'The term of the leader that wrote it.';
 
 COMMENT ON COLUMN fairlead.fairness_reports.report IS 'The sums, Jain''s index, the queues, at most 1,000 tenants, and the rest together as other.';
+
+CREATE TABLE fairlead.floor_scans (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.floor_scans IS 'When a worker of the pool last claimed below the floor. The leader adds a pool''s row with its floors.';
 
 CREATE UNLOGGED SEQUENCE fairlead.inserts_notify
     START WITH 1
@@ -4230,6 +4238,9 @@ ALTER TABLE ONLY fairlead.explain_requests
 ALTER TABLE ONLY fairlead.fairness_reports
     ADD CONSTRAINT fairness_reports_pkey PRIMARY KEY (pool);
 
+ALTER TABLE ONLY fairlead.floor_scans
+    ADD CONSTRAINT floor_scans_pkey PRIMARY KEY (pool);
+
 ALTER TABLE ONLY fairlead.install_options
     ADD CONSTRAINT install_options_pkey PRIMARY KEY (only_row);
 
@@ -4884,6 +4895,9 @@ GRANT SELECT ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.fairness_reports TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.fairness_reports TO fairlead_admin;
+
+GRANT SELECT,INSERT ON TABLE fairlead.floor_scans TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.floor_scans TO fairlead_admin;
 
 GRANT ALL ON SEQUENCE fairlead.inserts_notify TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.inserts_notify TO fairlead_admin;

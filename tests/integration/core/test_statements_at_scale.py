@@ -100,7 +100,7 @@ _EXPIRED = f"""
         SELECT id FROM fairlead.jobs ORDER BY id DESC OFFSET {2 * BATCH} LIMIT {2 * BATCH}))
 """.encode()
 _OVERDUE = b"UPDATE fairlead.work_queue SET deadline = now() - interval '1 hour'"
-_TURN = b"UPDATE fairlead.claim_floors SET full_claim_at = now() - interval '1 hour'"
+_TURN = b"UPDATE fairlead.floor_scans SET at = now() - interval '1 hour'"
 _LANES = """
     SELECT j.tenant, min(j.seq) - 1 FROM (
         SELECT tenant, seq FROM fairlead.jobs

@@ -184,7 +184,8 @@ def test_a_row_below_the_floor_is_claimed_within_moments(
     assert (True,) == db.execute(
         "UPDATE fairlead.work_queue SET vtag = 5 RETURNING vtag = 5"
     ).fetchone()
-    db.execute("UPDATE fairlead.claim_floors SET vtag = 1000000, full_claim_at = '-infinity'")
+    db.execute("UPDATE fairlead.claim_floors SET vtag = 1000000")
+    db.execute("UPDATE fairlead.floor_scans SET at = '-infinity'")
 
     db.execute("NOTIFY fairlead_work")
 
@@ -211,7 +212,7 @@ def test_a_child_that_is_woken_in_vain_peeks_a_few_times_and_rests(
     """Others have had the turn below the floor; it asks again in a second, not at once."""
     running.receives(messages.Idle)
     # As if others took each turn.
-    db.execute("UPDATE fairlead.claim_floors SET full_claim_at = now() + interval '1 hour'")
+    db.execute("UPDATE fairlead.floor_scans SET at = now() + interval '1 hour'")
     before = number(db, _LOOKS)
 
     for _ in range(2):  # the server counts with a second's delay

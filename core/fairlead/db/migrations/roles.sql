@@ -147,6 +147,7 @@ begin
 
         'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedule_fires to fairlead_scheduler',
         'grant select, update (considered_until, problem) on fairlead.schedules to fairlead_scheduler',
+        'grant select, insert on fairlead.floor_scans to fairlead_scheduler',
         'grant select, insert on fairlead.job_history to fairlead_scheduler',
         'grant select on fairlead.job_history_unsuccessful to fairlead_scheduler',
         'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',

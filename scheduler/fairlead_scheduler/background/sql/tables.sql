@@ -7,6 +7,6 @@ select t.name, pg_stat_get_live_tuples(t.id) as live_rows, pg_stat_get_dead_tupl
 from (
     select n.name, to_regclass('fairlead.' || n.name)::oid as id
     from unnest(array['jobs', 'work_queue', 'receipts', 'worker_leases', 'leaders', 'claim_floors',
-                      'job_progress', 'attempt_errors', 'schedules', 'rate_usage', 'over_backlog',
+                      'floor_scans', 'job_progress', 'attempt_errors', 'schedules', 'rate_usage', 'over_backlog',
                       'pool_demand', 'pod_drains', 'fairness_reports']) n (name)) t
 where t.id is not null

@@ -1,9 +1,12 @@
 -- open_bands: make workers claim from each band of the pool, before the first dispatch into it; does nothing
 --             under another leader's epoch.
 -- locks: the leader's row (for share), claim_floors by band.
--- index: leaders_pkey, claim_floors_pkey
+-- index: leaders_pkey, claim_floors_pkey, floor_scans_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
+), scanned as (
+    insert into fairlead.floor_scans (pool) select %(pool)s from lead
+    on conflict do nothing
 )
 insert into fairlead.claim_floors (pool, band, vtag)
 select %(pool)s, b.band, 0 from lead, generate_series(0, %(bands)s - 1) as b (band)
