@@ -9,7 +9,7 @@ from psycopg.rows import TupleRow
 
 from fairlead import ownership
 from fairlead.db import statements
-from tests.support import race
+from tests.support import drains, race
 from tests.support.logins import LogIn
 from tests.support.race import lead
 
@@ -21,6 +21,10 @@ MARK = """
     INSERT INTO fairlead.pod_drains (pod_uid, pool, drain_until, epoch)
     VALUES ('uid', 'default', now() + interval '1 minute', 1)
 """
+_REGISTERED = (
+    "SELECT fairlead.register_worker('w', 'default', 1, 60, 1, '',"
+    f" '{drains.POD}', '', '', true)"
+)
 SCHEDULE = "INSERT INTO fairlead.schedules (name, cron, kind) VALUES (%s, %s, 'k')"
 
 
@@ -90,6 +94,42 @@ def test_a_worker_that_holds_marks_stops_neither_autoscaler_nor_leader(
     assert [("other",), ("uid",)] == hurried.execute(uids.encode()).fetchall()
     hurried.execute(forget, {"epoch": epoch})
     assert [("other",)] == hurried.execute(uids.encode()).fetchall()
+
+
+@pytest.mark.parametrize("since", ["1 second", "11 seconds"])
+def test_a_held_mark_keeps_no_worker_from_registering_and_serving(
+    hurried: Session, log_in: LogIn, since: str
+) -> None:
+    """While one that lapsed just now may still be prolonged, the pod takes no jobs."""
+    worker = drains.register(hurried)
+    drains.mark(hurried)
+    drains.renew(hurried, worker)
+    hurried.execute(
+        "UPDATE fairlead.pod_drains SET drain_until = now() - %s::interval", [since]
+    )
+    serves = since == "11 seconds"
+
+    with held(log_in("fairlead_worker"), _REGISTERED):
+        again = race.rows(hurried, "fairlead_worker.parent", "register", drains.registration())
+        assert (True, False, False) == drains.renew(hurried, worker)
+        assert serves == drains.undrain(hurried, worker)
+
+    assert [not serves] == [row["draining"] for row in again]
+    assert serves or drains.undrain(hurried, worker)
+
+
+def test_a_held_mark_is_not_drained_and_keeps_nobody_waiting(
+    hurried: Session, log_in: LogIn
+) -> None:
+    """The worker that is empty asks again."""
+    worker = drains.register(hurried)
+    drains.mark(hurried)
+    drains.renew(hurried, worker)
+
+    with held(log_in("fairlead_worker"), _REGISTERED):
+        assert not drains.say_drained(hurried, worker)
+
+    assert drains.say_drained(hurried, worker)
 
 
 def test_a_held_turn_to_claim_below_the_floor_stops_no_dispatch(

@@ -36,7 +36,13 @@ def drained_at(db: Database, pod: str = POD) -> datetime | None:
 
 def register(db: Database, pod: str = POD, *, slots: int = 10) -> int:
     """Register a pod's worker as it does itself, for an hour; return its id."""
-    values = {
+    (row,) = rows(db, "fairlead_worker.parent", "register", registration(pod, slots=slots))
+    return int(row["worker"])
+
+
+def registration(pod: str = POD, *, slots: int = 10) -> dict[str, object]:
+    """Return what a pod's worker says of itself when it registers."""
+    return {
         "lease_seconds": 3600,
         "slots": slots,
         "slots_full": slots,
@@ -48,8 +54,6 @@ def register(db: Database, pod: str = POD, *, slots: int = 10) -> int:
         "version": "",
         "releases_slots": True,
     }
-    (row,) = rows(db, "fairlead_worker.parent", "register", values)
-    return int(row["worker"])
 
 
 def renew(db: Database, worker: int) -> tuple[bool, bool, bool]:

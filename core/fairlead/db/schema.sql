@@ -1801,6 +1801,29 @@ begin
     end loop;
 end $$;
 
+CREATE FUNCTION fairlead._read_mark(pod_uid text, OUT holds boolean, OUT drained boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    update fairlead.pod_drains d
+    set drained_at = case when d.drain_until > now() then d.drained_at end
+    where d.pod_uid = any (array(
+        select f.pod_uid from fairlead.pod_drains f where f.pod_uid = _read_mark.pod_uid
+        for no key update skip locked))
+    returning d.drain_until > now(), d.drained_at is not null into holds, drained;
+    if not found then
+        select d.drain_until > now() - interval '10 seconds', d.drained_at is not null into holds, drained
+        from fairlead.pod_drains d where d.pod_uid = _read_mark.pod_uid;
+    end if;
+end $$;
+
 CREATE FUNCTION fairlead._reads_all() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2877,11 +2900,8 @@ begin
                   hint = 'fairlead.pool_logins lists the pools that it may serve.';
     end if;
     return query
-    with mark as (
-        update fairlead.pod_drains d
-        set drained_at = case when d.drain_until > now() then d.drained_at end
-        where d.pod_uid = register_worker.pod_uid
-        returning d.drain_until > now() as holds, d.drained_at is not null as drained
+    with mark as materialized (
+        select k.holds, k.drained from fairlead._read_mark(register_worker.pod_uid) k
     ), me as (
         insert into fairlead.worker_leases (
             id, lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
@@ -3140,6 +3160,9 @@ begin
                where o.dead_at is null and (o.lease_until > now() or o.id = w.id)
                  and o.pod_uid = w.pod_uid))
            order by q.job_id limit 1) is null
+      and d.pod_uid = any (array(
+          select f.pod_uid from fairlead.pod_drains f where f.pod_uid = w.pod_uid
+          for no key update skip locked))
     returning d.drained_at;
 end $$;
 
@@ -3208,14 +3231,10 @@ begin
         select w.id, w.pod_uid from fairlead.worker_leases w
         where w.id = undrain_worker.worker and w.dead_at is null and fairlead._acts_for(w.login)
         for no key update
-    ), mark as (
-        update fairlead.pod_drains d
-        set drained_at = case when d.drain_until > now() then d.drained_at end
-        from me m where d.pod_uid = m.pod_uid
-        returning d.drain_until > now() as holds
     ), free as (
         update fairlead.worker_leases w set draining = false
-        from me m where w.id = m.id and not exists (select from mark k where k.holds)
+        from me m where w.id = m.id
+          and not coalesce((select k.holds from fairlead._read_mark(m.pod_uid) k), false)
         returning w.id
     )
     select f.id from free f;
@@ -4687,6 +4706,8 @@ GRANT ALL ON FUNCTION fairlead._predecessors(name text, pod_uid text) TO fairlea
 REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._read_claimed(jobs bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._read_mark(pod_uid text, OUT holds boolean, OUT drained boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._reads_all() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_enqueue;

@@ -168,14 +168,15 @@ def test_a_mark_that_is_prolonged_too_late_is_a_new_one(
 
 
 def test_a_mark_that_is_prolonged_in_time_keeps_its_worker_from_claiming(
-    db: Database, connect: Connect, outwait: Outwait, lapsing: tuple[int, Database]
+    db: Database, lapsing: tuple[int, Database]
 ) -> None:
     """The worker takes its word that the pod is empty back before it claims, or not at all."""
     worker, leader = lapsing
-    parent = connect()
     mark(leader)
 
-    assert not outwait(partial(undrain, parent, worker), waiting=parent, holder=leader)
+    assert not undrain(db, worker)
+    leader.commit()
+    assert not undrain(db, worker)
 
     queue_one(db)
     assert () == claim(db, worker)

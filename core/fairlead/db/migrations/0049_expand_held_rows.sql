@@ -50,3 +50,114 @@ begin
         for update skip locked));
     return found;
 end $$;
+
+-- --- drain marks ---------------------------------------------------------------------------------------
+
+-- Whether a pod's mark holds, and whether the pod is empty under it; nulls: there is none. A mark that has lapsed is
+-- void from then on, even when it is prolonged at this very moment: so its row is read under its lock. One that
+-- another session has locked holds until ten seconds after it lapsed: the autoscaler prolongs a mark in two.
+create function fairlead._read_mark(pod_uid text, out holds boolean, out drained boolean)
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
+begin
+    update fairlead.pod_drains d
+    set drained_at = case when d.drain_until > now() then d.drained_at end
+    where d.pod_uid = any (array(
+        select f.pod_uid from fairlead.pod_drains f where f.pod_uid = _read_mark.pod_uid
+        for no key update skip locked))
+    returning d.drain_until > now(), d.drained_at is not null into holds, drained;
+    if not found then
+        select d.drain_until > now() - interval '10 seconds', d.drained_at is not null into holds, drained
+        from fairlead.pod_drains d where d.pod_uid = _read_mark.pod_uid;
+    end if;
+end $$;
+
+-- Lets a worker claim again, unless its pod's mark holds; answers a row if it may.
+create or replace function fairlead.undrain_worker(worker bigint) returns setof bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
+begin
+    return query
+    with me as materialized (
+        select w.id, w.pod_uid from fairlead.worker_leases w
+        where w.id = undrain_worker.worker and w.dead_at is null and fairlead._acts_for(w.login)
+        for no key update
+    ), free as (
+        update fairlead.worker_leases w set draining = false
+        from me m where w.id = m.id
+          and not coalesce((select k.holds from fairlead._read_mark(m.pod_uid) k), false)
+        returning w.id
+    )
+    select f.id from free f;
+    if found then
+        perform pg_notify('fairlead_scheduler', '');
+    end if;
+end $$;
+
+-- Stores that a marked pod holds nothing, if that is so; no row: it is not so, the mark has lapsed, or another
+-- session has locked it. No claim of its workers can be added any more: draining was committed before this began, a
+-- renewal waits for the claims before it, and a claim reads draining under its lock. A pod usually has one worker;
+-- where it has more, all of them have to be empty and to know of the mark.
+create or replace function fairlead.say_drained(worker bigint) returns setof timestamptz
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
+begin
+    return query
+    update fairlead.pod_drains d set drained_at = coalesce(d.drained_at, now())
+    from fairlead.worker_leases w
+    where w.id = say_drained.worker and w.dead_at is null and w.draining and fairlead._acts_for(w.login)
+      and d.pod_uid = w.pod_uid and d.drain_until > now()
+      and (select o.id from fairlead.worker_leases o
+           where o.dead_at is null and o.lease_until > now() and o.pod_uid = w.pod_uid and not o.draining
+           order by o.name limit 1) is null
+      and (select q.job_id from fairlead.work_queue q
+           where q.worker = any (array(
+               select o.id from fairlead.worker_leases o
+               where o.dead_at is null and (o.lease_until > now() or o.id = w.id)
+                 and o.pod_uid = w.pod_uid))
+           order by q.job_id limit 1) is null
+      and d.pod_uid = any (array(
+          select f.pod_uid from fairlead.pod_drains f where f.pod_uid = w.pod_uid
+          for no key update skip locked))
+    returning d.drained_at;
+end $$;
+
+-- Inserts a worker's row for this login, with a lease and a new id, and wakes the scheduler. It claims
+-- nothing if its pod's mark holds, as one does whose container has restarted.
+create or replace function fairlead.register_worker(
+    name text, pool text, slots integer, lease_seconds double precision default 15,
+    slots_full integer default null, host text default '', pod_uid text default null,
+    pod_name text default null, version text default '', releases_slots boolean default false
+) returns table (worker bigint, draining boolean, drained boolean)
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
+#variable_conflict use_column
+begin
+    if not fairlead._may_serve(register_worker.pool) then
+        raise exception 'fairlead: login % may not serve pool %', session_user, register_worker.pool
+            using errcode = 'insufficient_privilege',
+                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
+    end if;
+    return query
+    with mark as materialized (
+        select k.holds, k.drained from fairlead._read_mark(register_worker.pod_uid) k
+    ), me as (
+        insert into fairlead.worker_leases (
+            id, lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
+            draining)
+        overriding system value values (
+            nextval('fairlead.worker_leases_id_seq') + fairlead._timeline_base(),
+            now() + interval '1 second' * least(register_worker.lease_seconds, 3600), register_worker.slots,
+            coalesce(register_worker.slots_full, register_worker.slots), register_worker.name,
+            register_worker.pool, register_worker.host, register_worker.pod_uid, register_worker.pod_name,
+            register_worker.version, register_worker.releases_slots,
+            exists (select from mark k where k.holds))
+        returning id, draining
+    )
+    select m.id, m.draining, exists (select from mark k where k.drained) from me m;
+    perform pg_notify('fairlead_scheduler', '');
+end $$;

@@ -1,6 +1,6 @@
 -- register: insert a worker's row, with a lease and a new id, and wake the scheduler. It claims nothing if its
 --           pod is marked, as one does whose container has restarted.
--- locks: the pod's pod_drains row; otherwise no row that exists.
+-- locks: the pod's pod_drains row (skip locked): a login may hold any; otherwise no row that exists.
 -- index: pod_drains_pkey, inside the function.
 select r.worker, r.draining, r.drained
 from fairlead.register_worker(
