@@ -37,7 +37,10 @@ def take_over(connection: Connection, release: str) -> str:
 
 
 def own_pool(connection: Connection, pool: str, release: str) -> str:
-    """Make a release the owner of a pool if it has none; return the owner, or nothing."""
+    """Make a release the owner of a pool if it has none; return the owner, or nothing.
+
+    The release itself, where a login may serve the pool and not own it: others are bound to it.
+    """
     return _name(connection, "own_pool", {"pool": pool, "release": release})
 
 

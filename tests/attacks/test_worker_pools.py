@@ -4,10 +4,13 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from fairlead import ownership
 from tests.support import race
 from tests.support.logins import LogIn, as_login, login
 from tests.support.race import Database, rows
 from tests.support.worker_logins import queue, register
+
+_OWNERS = "SELECT pool, release FROM fairlead.pool_owners ORDER BY pool"
 
 
 @pytest.fixture
@@ -75,3 +78,26 @@ def test_a_login_that_is_not_listed_serves_every_pool(db: Database, log_in: LogI
     job = queue(db)
 
     assert job == race.claim_one(other, register(other)).job
+
+
+def test_a_pool_of_bound_logins_is_owned_by_them_alone(
+    db: Database, bound: Database, log_in: LogIn
+) -> None:
+    """Another login may still serve it, and may own pools that no login is bound to."""
+    other = log_in("fairlead_worker")
+
+    squats = [ownership.own_pool(other, pool, "evil") for pool in ("elsewhere", "default")]
+
+    assert ["evil", "evil"] == squats
+    assert [("default", "evil")] == db.execute(_OWNERS).fetchall()
+    assert "shop" == ownership.own_pool(bound, "elsewhere", "shop")
+    assert "shop" == ownership.own_pool(other, "elsewhere", "evil")
+
+
+def test_an_administrator_may_own_a_pool_of_bound_logins(
+    db: Database, bound: Database, log_in: LogIn
+) -> None:
+    """As it may bind and unbind logins."""
+    assert bound
+    assert "shop" == ownership.own_pool(log_in("fairlead_admin"), "elsewhere", "shop")
+    assert [("elsewhere", "shop")] == db.execute(_OWNERS).fetchall()

@@ -1650,6 +1650,14 @@ begin
     if found or _own_pool.release = '' then
         return coalesce(found_owner, '');
     end if;
+    if exists (select from fairlead.pool_logins l where l.pool = _own_pool.pool)
+       and not fairlead._administers()
+       and not exists (
+           select from fairlead.pool_logins l
+           where l.pool = _own_pool.pool
+             and pg_has_role(session_user, to_regrole(quote_ident(l.login)), 'member')) then
+        return _own_pool.release;
+    end if;
     begin
         insert into fairlead.pool_owners (pool, release) values (_own_pool.pool, _own_pool.release)
         on conflict on constraint pool_owners_pkey do nothing;

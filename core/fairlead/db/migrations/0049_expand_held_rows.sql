@@ -161,3 +161,40 @@ begin
     select m.id, m.draining, exists (select from mark k where k.drained) from me m;
     perform pg_notify('fairlead_scheduler', '');
 end $$;
+
+-- --- pools ---------------------------------------------------------------------------------------------
+
+-- Answers the owner of a pool, which the caller becomes if there is none and it has a name. While another session has
+-- the pool and does not commit, whose it will be is open: after a second the caller may serve it, and asks again at
+-- its next start. So it is for a login that is bound to no pool, in a pool to which others are: these alone, and
+-- administrators, make their release its owner.
+create or replace function fairlead._own_pool(pool text, release text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
+declare
+    found_owner text;
+begin
+    if not fairlead._may_serve(_own_pool.pool) then
+        raise exception 'fairlead: login % may not serve pool %', session_user, _own_pool.pool
+            using errcode = 'insufficient_privilege',
+                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
+    end if;
+    select p.release into found_owner from fairlead.pool_owners p where p.pool = _own_pool.pool;
+    if found or _own_pool.release = '' then
+        return coalesce(found_owner, '');
+    end if;
+    if exists (select from fairlead.pool_logins l where l.pool = _own_pool.pool)
+       and not fairlead._administers()
+       and not exists (
+           select from fairlead.pool_logins l
+           where l.pool = _own_pool.pool
+             and pg_has_role(session_user, to_regrole(quote_ident(l.login)), 'member')) then
+        return _own_pool.release;
+    end if;
+    begin
+        insert into fairlead.pool_owners (pool, release) values (_own_pool.pool, _own_pool.release)
+        on conflict on constraint pool_owners_pkey do nothing;
+    exception when lock_not_available then
+        return _own_pool.release;
+    end;
+    return coalesce((select p.release from fairlead.pool_owners p where p.pool = _own_pool.pool), '');
+end $$;
