@@ -44,8 +44,10 @@ def reached() -> "Generator[Connection]":
         Unreachable: with one sentence that says why.
     """
     from fairlead.db.connect import connect
+    from fairlead_cli import clamped
 
     with connect(settings(), name="cli") as connection:
+        clamped.register(connection)
         yield connection
 
 

@@ -68,6 +68,29 @@ ENDLESS: dict[str, dict[LiteralString, LiteralString]] = {
 }
 """Those that PostgreSQL stores from version 17 on."""
 
+OTHERS: tuple[tuple[LiteralString, LiteralString], ...] = (
+    ("schedules", "considered_until = 'infinity', created_at = 'infinity'"),
+    ("schedules", "considered_until = '-infinity', created_at = '-infinity'"),
+    ("schedules", "considered_until = '294276-12-31 23:59:59+00', expires_in = '365 days'"),
+    ("schedules", "problem = repeat('p', 1000000), created_by = repeat('l', 10000)"),
+    ("schedules", "tenant = E'\\x01\\x1b[2J', name = E'\\x7f\\r\\n', priority = -100"),
+    ("worker_leases", "started_at = 'infinity', lease_until = 'infinity'"),
+    ("worker_leases", "started_at = '-infinity', lease_until = '-infinity'"),
+    ("worker_leases", "dead_at = 'infinity'"),
+    ("worker_leases", "dead_at = '-infinity'"),
+    ("worker_leases", "slots = 2147483647, slots_full = 2147483647"),
+    ("worker_leases", "host = repeat('h', 1000000), pod_uid = repeat('u', 100)"),
+    ("worker_leases", "pool = E'\\x01\\x1b[2J', login = repeat('l', 60)"),
+    ("job_history", "created_at = '-infinity', enqueued_by = repeat('l', 60)"),
+    ("job_history", "error = repeat('e', 1000000), result = '1e131000'"),
+    ("job_history", "claimed_at = '-infinity', due_at = 'infinity', attempt = 2147483647"),
+    ("leaders", "taken_at = 'infinity', lease_until = 'infinity'"),
+    ("leaders", "taken_at = '-infinity', lease_until = '-infinity'"),
+    ("leaders", "holder = repeat('h', 1000000)"),
+    ("policy_versions", "document = repeat('[', 100000)"),
+)
+"""Rows of other tables, each with what is changed of it."""
+
 
 def bad_job(db: Connection[TupleRow], called: str, kind: LiteralString = "noop") -> int:
     """Store the job without a trigger, as a superuser can; return its id."""

@@ -1,6 +1,7 @@
 -- trace: the jobs that ended within %(within)s, as traffic: when each could run, counted from the first,
 --        its tenant, how long it had a slot in the attempt that ended it, its kind, and what %(paths)s of
---        %(roots)s, payload or headers, lead to, as `job_attributes` reads it.
+--        %(roots)s, payload or headers, lead to, as `job_attributes` reads it. Left out is what began at no time,
+--        as only a superuser can store it.
 -- locks: none
 -- index: none; the history of these days is read whole.
 select ((extract(epoch from h.runnable_at) - min(extract(epoch from h.runnable_at)) over ()) * 1e6)::bigint
@@ -21,6 +22,6 @@ select ((extract(epoch from h.runnable_at) - min(extract(epoch from h.runnable_a
                            then f.found #>> '{}' end as value offset 0) v
            order by a.place) as values
 from fairlead.job_history h
-where h.finished_at >= now() - %(within)s::interval and h.claimed_at is not null
+where h.finished_at >= now() - %(within)s::interval and isfinite(h.claimed_at) and isfinite(h.runnable_at)
   and (%(queue)s::text is null or h.queue = %(queue)s)
 order by h.runnable_at, h.id

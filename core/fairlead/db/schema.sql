@@ -3587,7 +3587,7 @@ CREATE VIEW fairlead.job_status WITH (security_barrier='true') AS
             WHEN (j.run_at IS NOT NULL) THEN 'scheduled'::text
             ELSE 'pending'::text
         END AS state,
-    (j.attempts + ((q.worker IS NOT NULL))::integer) AS attempt,
+    (LEAST(j.attempts, 2147483646) + ((q.worker IS NOT NULL))::integer) AS attempt,
     j.max_attempts,
     j.crashes,
     j.losses,

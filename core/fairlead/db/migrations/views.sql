@@ -9,7 +9,8 @@ select j.id, j.queue, j.tenant, j.kind, j.priority, j.payload, j.dedup_key, j.he
             when q.job_id is not null then 'queued'
             when j.run_at is not null then 'scheduled'
             else 'pending' end as state,
-       j.attempts + (q.worker is not null)::integer as attempt, j.max_attempts, j.crashes, j.losses,
+       least(j.attempts, 2147483646) + (q.worker is not null)::integer as attempt, j.max_attempts, j.crashes,
+       j.losses,
        j.created_at, j.run_at, j.due_at, j.expires_at, q.runnable_at, q.claimed_at, q.deadline,
        null::timestamptz as finished_at, q.worker, q.token, j.cancel_requested_at,
        p.fraction as progress, p.note as progress_note,
