@@ -35,6 +35,14 @@ _FUNCTIONS = """
            p.prorettype::regtype::text, p.proargtypes::regtype[]::text[]
     FROM pg_proc p WHERE p.pronamespace = 'fairlead'::regnamespace ORDER BY 1
 """
+_NOT_OF = """
+    SELECT quote_ident(r.rolname) FROM pg_roles r
+    WHERE r.rolname ~ '^fairlead_' AND NOT pg_has_role(%s, r.oid, 'member')
+"""
+_EXTENSIONS = """
+    SELECT quote_ident(e.name) FROM pg_available_extensions e
+    WHERE e.installed_version IS NULL ORDER BY e.name
+"""
 _STATE = """
     SELECT 'database', d.datname::text, '', '', '' FROM pg_database d
     WHERE d.datname = 'stolen'
@@ -86,6 +94,7 @@ _ON_TABLES: Final[tuple[str, ...]] = (
     "COPY {it} TO PROGRAM 'true'",
     "COPY {it} FROM PROGRAM 'true'",
     "COPY {it} TO '/tmp/stolen'",
+    "COPY {it} FROM '/etc/passwd'",
 )
 _ON_VIEWS: Final[tuple[str, ...]] = (
     "CREATE OR REPLACE VIEW {it} AS SELECT 1 AS id",
@@ -152,6 +161,14 @@ _ON_THE_SERVER: Final[tuple[str, ...]] = (
     "CREATE SUBSCRIPTION stolen CONNECTION '' PUBLICATION p WITH (connect = false)",
     "CREATE EVENT TRIGGER stolen ON ddl_command_start EXECUTE FUNCTION {mine}.noted()",
     "CREATE CAST (bigint AS jsonb) WITHOUT FUNCTION",
+    "DROP CAST (integer AS bigint)",
+    "CREATE OPERATOR pg_catalog.= (LEFTARG = text, RIGHTARG = bigint, FUNCTION = int8eq)",
+    "DROP OPERATOR = (bigint, bigint)",
+    "CREATE OPERATOR CLASS {mine}.stolen FOR TYPE bigint USING hash AS OPERATOR 1 =",
+    "CREATE ACCESS METHOD stolen TYPE INDEX HANDLER bthandler",
+    "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} GRANT ALL ON FUNCTIONS TO {me}",
+    "COPY pg_authid TO PROGRAM 'true'",
+    "SELECT FROM pg_authid",
     "CREATE LANGUAGE c_stolen HANDLER plpgsql_call_handler",
     "CREATE FOREIGN DATA WRAPPER stolen",
     "CREATE FUNCTION {mine}.c() RETURNS integer LANGUAGE c AS 'libc', 'getpid'",
@@ -298,6 +315,8 @@ def attempts(superuser: Connection[TupleRow], by: Attacker) -> Iterator[str]:
             yield by.statement(text, str(signature))
     for text in (*_ON_THE_SCHEMA, *_ON_THE_SERVER):
         yield by.statement(text)
+    yield from (f"SET ROLE {role}" for (role,) in superuser.execute(_NOT_OF, [by.name]))
+    yield from (f"CREATE EXTENSION {name}" for (name,) in superuser.execute(_EXTENSIONS))
 
 
 def calls(
