@@ -36,6 +36,11 @@ _BACKLOG = b"""
 insert into fairlead.jobs (queue, tenant, kind, payload)
 select 'q', 'attacker', 'plain', '{"seconds": 0.2}' from generate_series(1, %s)
 """
+_SESSIONS = b"""
+select pid, backend_start from pg_stat_activity
+where datname = current_database() and application_name like 'fairlead %'
+"""
+_LOOK_US = 500_000
 _EPOCHS = b"""
 select coalesce(max(epoch), 0), (select count(*) from fairlead.workers)
 from fairlead.leaders where role = 'scheduler'
@@ -156,6 +161,7 @@ def play(server: Server, workload: Workload, _trace: Sequence[Arrival], _seed: i
             / without["quiet_p99_seconds"],
             "leaders_lost": attacked["leaders_lost"],
             "workers_lost": attacked["workers_lost"],
+            "sessions_lost": attacked["sessions_lost"],
         },
     )
 
@@ -177,9 +183,11 @@ def _had(server: Server, workload: Workload, *, attacked: bool) -> Figures:
         connection.execute(_BACKLOG, [backlog])
         with fleet.running(connection, dsn, slots=workload.slots) as own:
             epoch, workers = _lasting(connection)
+            sessions = Sessions(connection)
             with _attacking(connection, dsn, attacked=attacked) as repeats:
-                fleet.feed(connection, jobs, 0, workload.until_us, lambda _: None)
+                fleet.feed(connection, jobs, 0, workload.until_us, sessions.look)
             own.check()
+            sessions_lost = sessions.lost()
             later_epoch, later_workers = _lasting(connection)
             say(f"  attempts: {repeats}")
             played = replay.read(connection, own.begun_us, jobs, workload.until_us)
@@ -192,8 +200,35 @@ def _had(server: Server, workload: Workload, *, attacked: bool) -> Figures:
         "quiet_p99_seconds": percentile(waits, 0.99),
         "leaders_lost": float(later_epoch - epoch),
         "workers_lost": float(abs(later_workers - workers)),
+        "sessions_lost": float(sessions_lost),
         "attempts": float(sum(repeats.values())),
     }
+
+
+class Sessions:
+    """Counts the sessions of the services, of a worker's children too, that ended meanwhile.
+
+    Which one has come in the place of another shows in `pg_stat_activity` alone: a child whose
+    session is lost opens another, and its process, its worker and the leader go on.
+    """
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self._due_us = 0.0
+        self._seen = self._there()
+
+    def look(self, now_us: float) -> None:
+        """Note those that there are, twice a second."""
+        if now_us >= self._due_us:
+            self._due_us = now_us + _LOOK_US
+            self._seen |= self._there()
+
+    def lost(self) -> int:
+        """Return how many of those that were seen are no more."""
+        return len(self._seen - self._there())
+
+    def _there(self) -> set[tuple[object, ...]]:
+        return set(self._connection.execute(_SESSIONS).fetchall())
 
 
 def _lasting(connection: psycopg.Connection) -> tuple[int, int]:
