@@ -15,16 +15,8 @@ _SCHEDULE = (
     " priority, queue, timeout, timezone)"
 )
 _BY_SCHEDULERS = (
-    *(
-        "attempt_errors",
-        "claim_floors",
-        "evictions",
-        "fairness_reports",
-        "job_progress",
-        "jobs",
-    ),
-    *("over_backlog", "policy_shadow", "pool_demand", "rate_usage", "receipts"),
-    *("schedule_fires", "work_queue", "worker_leases"),
+    *("evictions", "fairness_reports", "over_backlog", "policy_shadow", "pool_demand"),
+    *("rate_usage", "receipts", "schedule_fires"),
 )
 """Whoever has the scheduler's login decides what runs, and can stop all of it."""
 _SWITCHES = ("backlog_gate", "endings_notify", "inserts_notify")
@@ -54,11 +46,22 @@ MAY: Final[dict[str | None, set[str]]] = {
         for may in ("DELETE", "INSERT", "LOCK", "UPDATE")
     }
     | {
-        f"{may} {each}"
-        for each in ("floor_scans", "job_history", "policy_events")
-        for may in ("INSERT", "LOCK WEAKLY")
+        f"{may} {table}"
+        for table in ("attempt_errors", "job_progress")
+        for may in ("DELETE", "LOCK", "UPDATE")
     }
     | {
+        f"{may} {table}"
+        for table in ("claim_floors", "floor_scans", "jobs", "policy_events")
+        for may in ("INSERT", "LOCK WEAKLY")
+    }
+    | {f"{may} work_queue" for may in ("DELETE", "INSERT", "LOCK")}
+    | {f"{may} worker_leases" for may in ("DELETE", "LOCK")}
+    | {
+        "UPDATE claim_floors (vtag)",
+        "UPDATE jobs (due_at, run_at, seq)",
+        "UPDATE work_queue (deadline, vtag)",
+        "UPDATE worker_leases (dead_at)",
         "UPDATE explain_requests (answer, answered_at)",
         "UPDATE schedules (considered_until, problem)",
     }

@@ -4474,18 +4474,23 @@ GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_scheduler;
+GRANT SELECT,INSERT ON TABLE fairlead.jobs TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_autoscaler;
 
+GRANT UPDATE(seq) ON TABLE fairlead.jobs TO fairlead_scheduler;
+
 GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_admin;
+GRANT UPDATE(run_at) ON TABLE fairlead.jobs TO fairlead_scheduler;
 GRANT SELECT(run_at) ON TABLE fairlead.jobs TO fairlead_autoscaler;
 
 GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT UPDATE(due_at) ON TABLE fairlead.jobs TO fairlead_scheduler;
 
 GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_admin;
@@ -4585,15 +4590,19 @@ GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_scheduler;
 GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_admin;
 
-GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.job_history TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.receipts TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.receipts TO fairlead_admin;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_scheduler;
+GRANT SELECT,INSERT,DELETE ON TABLE fairlead.work_queue TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
+
+GRANT UPDATE(vtag) ON TABLE fairlead.work_queue TO fairlead_scheduler;
+
+GRANT UPDATE(deadline) ON TABLE fairlead.work_queue TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) FROM PUBLIC;
 
@@ -4895,7 +4904,7 @@ GRANT ALL ON FUNCTION fairlead.undrain_worker(worker bigint) TO fairlead_worker;
 
 GRANT SELECT ON TABLE fairlead._lanes TO fairlead_admin;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
+GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.audit TO fairlead_admin;
@@ -4903,8 +4912,10 @@ GRANT SELECT ON TABLE fairlead.audit TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.audit_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.audit_id_seq TO fairlead_admin;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
+GRANT SELECT,INSERT ON TABLE fairlead.claim_floors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
+
+GRANT UPDATE(vtag) ON TABLE fairlead.claim_floors TO fairlead_scheduler;
 
 GRANT ALL ON SEQUENCE fairlead.endings_notify TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.endings_notify TO fairlead_admin;
@@ -4940,7 +4951,7 @@ GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_history_unsuccessful_default TO fairlead_admin;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_scheduler;
+GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_progress TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_enqueue;
@@ -5092,10 +5103,11 @@ GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.tokens TO fairlead_admin;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.worker_leases TO fairlead_scheduler;
+GRANT SELECT,DELETE ON TABLE fairlead.worker_leases TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_admin;
 
+GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_scheduler;
 GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_admin;
 
 GRANT SELECT,USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;

@@ -10,7 +10,7 @@ from tests.integration.conftest import Fairlead
 from tests.support import drains, race
 from tests.support.functions import called
 from tests.support.logins import LogIn, as_login
-from tests.support.statements import statements
+from tests.support.statements import generic_plan, statements
 
 
 @pytest.fixture(params=[False, True], ids=["open", "isolated"])
@@ -67,6 +67,17 @@ def test_the_workers_role_may_call_every_function_of_its_statements(
     )
 
     assert sorted(map(str, functions)) == sorted(str(row[0]) for row in rows.fetchall())
+
+
+def test_the_schedulers_role_may_run_every_statement_of_its_own(log_in: LogIn) -> None:
+    """PostgreSQL asks for the rights of a statement that it explains, too."""
+    scheduler = log_in("fairlead_scheduler")
+    of_leaders = statements("fairlead_scheduler", but="fairlead_scheduler.simulation")
+
+    for statement in of_leaders:
+        generic_plan(scheduler, statement)
+
+    assert len(of_leaders) > 50
 
 
 @pytest.mark.usefixtures("isolation")

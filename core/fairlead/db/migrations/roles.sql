@@ -145,10 +145,16 @@ begin
         'grant execute on function fairlead.claim(bigint, integer, boolean, text[]), fairlead._claimable(text, boolean), fairlead.take_floor_scan_turn(text), fairlead._pass_over(bigint, text[], integer), fairlead._begin_in_quarantine(bigint, bigint), fairlead.extend_deadlines(bigint[], bigint[], double precision[]), fairlead._keep_deadlines(bigint[], bigint[], double precision), fairlead.store_progress(bigint[], bigint[], real[], text[]), fairlead._forget_progress(bigint[], bigint[]), fairlead._origins(bigint[], bigint[]), fairlead._sources(bigint[], bigint[]), fairlead._unfinished(), fairlead._awaited(), fairlead._own_pool(text, text) to fairlead_worker',
         'grant execute on function fairlead.finish(bigint[], bigint[], text[], text[], text[], bigint[]), fairlead._lock_free(bigint[], bigint[]), fairlead._ended(bigint[], bigint[]), fairlead.hand_back(bigint[], bigint[], text[], text[], interval[]), fairlead.release(bigint[], bigint[], bigint[]), fairlead._count_crashes(bigint[], bigint[]), fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval) to fairlead_worker',
 
-        'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedule_fires to fairlead_scheduler',
+        -- DELETE, and UPDATE of a whole table, are rights to lock it: jobs and floors have neither.
+        'grant select, insert, update (due_at, run_at, seq) on fairlead.jobs to fairlead_scheduler',
+        'grant select, insert, update (vtag) on fairlead.claim_floors to fairlead_scheduler',
+        'grant select, update (dead_at), delete on fairlead.worker_leases to fairlead_scheduler',
+        'grant select, insert, update (deadline, vtag), delete on fairlead.work_queue to fairlead_scheduler',
+        'grant select, insert, update, delete on fairlead.receipts, fairlead.schedule_fires to fairlead_scheduler',
+        'grant select, update, delete on fairlead.job_progress, fairlead.attempt_errors to fairlead_scheduler',
         'grant select, update (considered_until, problem) on fairlead.schedules to fairlead_scheduler',
         'grant select, insert on fairlead.floor_scans to fairlead_scheduler',
-        'grant select, insert on fairlead.job_history to fairlead_scheduler',
+        'grant select on fairlead.job_history to fairlead_scheduler',
         'grant select on fairlead.job_history_unsuccessful to fairlead_scheduler',
         'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',
         'grant usage, select on all sequences in schema fairlead to fairlead_scheduler',
