@@ -19,6 +19,8 @@ class Arguments:
 
     form: Form
     workloads: tuple[Path, ...]
+    cases: tuple[str, ...]
+    """Which rows of the scene `handlers` are played; none: all."""
     contenders: tuple[str, ...]
     seeds: tuple[int, ...]
     """One per run."""
@@ -84,6 +86,7 @@ def _parser(about: str) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--form", default="quick", choices=("quick", "full"))
     add("--only", type=_workloads, default=(), help="rows such as W1,W5, or a file; else all")
+    add("--case", action="append", default=[], help="a row of HANDLERS; again for another one")
     add("--simulated", action="store_true", help="without PostgreSQL: a minute, any machine")
     add("--policy", type=_contenders, default=(), help="such as fairlead,sqs,round-robin@200")
     add("--seed", type=int, default=_SEED)
@@ -112,6 +115,8 @@ def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
     some = bool(given.record and given.only and given.form == "quick")
     if some and any(load(path).scene == "play" for path in given.only):
         parser.error("--record takes all workloads without a scene: leave out --only")
+    if given.record and given.case:
+        parser.error("--record takes all rows of a scene: leave out --case")
     if given.export and len(given.only) != 1:
         parser.error("--export needs one --only")
     if (given.trace is None) != (given.slots is None) or (given.slots or 1) < 1:
@@ -123,6 +128,7 @@ def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
     return Arguments(
         form=given.form,
         workloads=given.only or _all(given),
+        cases=tuple(given.case),
         contenders=given.policy,
         seeds=tuple(range(given.seed, given.seed + given.runs)),
         trace=given.trace,

@@ -95,9 +95,10 @@ def _plays(given: Arguments, seed: int) -> list[Play]:
         jobs = trace.read(given.trace)
         workload = recorded(jobs, given.slots, _rules(given.rules))
         return [Play(name=given.trace.stem, workload=workload, seed=seed, recorded=given.trace)]
+    loaded = [(row_name(path), load(path, given.form)) for path in given.workloads]
     plays = [
-        Play(name=row_name(path), workload=load(path, given.form), seed=seed)
-        for path in given.workloads
+        Play(name=name, workload=each.model_copy(update={"cases": given.cases}), seed=seed)
+        for name, each in loaded
     ]
     for play in plays:
         if play.is_scene and given.simulated:

@@ -203,6 +203,8 @@ class Workload(_Part):
         "soak",
     ] = "play"
     """What is done; all but `play` runs on PostgreSQL only."""
+    cases: tuple[str, ...] = ()
+    """The rows of the scene `handlers` that are played, beside the one without; none: all."""
     slots: int = Field(ge=1)
     seconds: float = Field(gt=0)
     """Measured seconds, after `warm_seconds`."""

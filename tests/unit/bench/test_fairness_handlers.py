@@ -39,6 +39,20 @@ def test_the_worst_handler_counts_by_each_target() -> None:
     } == found
 
 
+def test_a_single_attack_has_the_targets_that_are_its_own() -> None:
+    """One that breaks no worker says nothing of those that do, and nothing was charged."""
+    row = {"share": 0.4, "share_without": 0.8, "quiet_p99_seconds": 0.2}
+
+    found = handler_attacks.worst({"empty jobs": {**row, "quiet_p99_without_seconds": 0.1}})
+
+    assert {
+        "share": 0.4,
+        "share_over_without": 0.5,
+        "quiet_p99_over_without": 2.0,
+        "held_over_limit": 0.0,
+    } == found
+
+
 def test_harmful_jobs_come_once_or_again_and_again() -> None:
     """Until the end of the run."""
     until_us = 10_000_000
