@@ -21,6 +21,7 @@ from tests.chaos.history import NO_RESETS, Ended, Event, Found, Resets, Violatio
 from tests.chaos.session import Session
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
+from tests.support.worker_children import children_of
 
 LEASE_SECONDS = 3.0
 RECOVERY_SECONDS = LEASE_SECONDS + 2.0
@@ -100,7 +101,7 @@ class Program:
 
     def kill_child(self, chance: random.Random) -> None:
         """Kill one of its children with SIGKILL, or the next one if none lives just now."""
-        found = until(lambda: process_table.children(self.pid), what="a child", seconds=30)
+        found = until(lambda: children_of(self.pid), what="a child", seconds=30)
         send(signal.SIGKILL, [chance.choice(found)])
 
     def kill_grandchild(self, chance: random.Random) -> bool:

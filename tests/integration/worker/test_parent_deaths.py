@@ -8,10 +8,10 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead_cli.dev import process_table
 from tests.chaos.fleet import Fleet, Program, fleet
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
+from tests.support.worker_children import children_of
 
 pytestmark = pytest.mark.any_server
 
@@ -186,13 +186,13 @@ def test_the_second_death_is_replaced_by_a_child_that_is_there_already(
 ) -> None:
     """Its slots are not missed for as long as the application loads."""
     worker = fleet.worker(concurrency=2)
-    (child,) = process_table.children(worker.pid)
+    (child,) = children_of(worker.pid)
     os.kill(child, signal.SIGUSR1)
     until(
-        lambda: child not in (there := process_table.children(worker.pid)) and len(there) == 2,
+        lambda: child not in (there := children_of(worker.pid)) and len(there) == 2,
         what="a replacement, and a spare",
     )
-    second, spare = sorted(process_table.children(worker.pid))
+    second, spare = sorted(children_of(worker.pid))
 
     os.kill(second, signal.SIGUSR1)
     (job,) = fleet.insert("nap", 1)
@@ -206,7 +206,7 @@ def test_the_second_death_is_replaced_by_a_child_that_is_there_already(
 
 def kill_child(worker: Program) -> None:
     """End the worker's only child with SIGKILL."""
-    (child,) = process_table.children(worker.pid)
+    (child,) = children_of(worker.pid)
     os.kill(child, signal.SIGKILL)
 
 

@@ -4,11 +4,11 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead_cli.dev import process_table
 from fairlead_worker.child.stall_budget import BUDGET_SECONDS
 from tests.chaos.fleet import Fleet
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
+from tests.support.worker_children import children_of
 
 pytestmark = pytest.mark.any_server
 
@@ -27,7 +27,7 @@ def test_a_kind_that_blocks_the_loop_leaves_every_child(
 ) -> None:
     """Those that start later are told as well; what waits on the loop stays there."""
     worker = fleet.worker(concurrency=2)
-    children = {*process_table.children(worker.pid)}
+    children = {*children_of(worker.pid)}
     assert run_stall(fleet, db) in children
     until(lambda: worker.said("kind.isolated"), what="its isolation")
 
@@ -39,7 +39,7 @@ def test_a_kind_that_blocks_the_loop_leaves_every_child(
     dispatch_all(db)
     fleet.wait_until_done(20)
 
-    later = {*process_table.children(worker.pid)}
+    later = {*children_of(worker.pid)}
     assert pid not in children | later
     assert later >= {each.pid for each in fleet.events() if each.job in naps}
     assert {"failed"} == {each.outcome for each in fleet.ended() if each.job == poison}
@@ -51,7 +51,7 @@ def test_a_worker_that_may_not_isolate_kinds_says_only_who_blocks(
     """Handlers that share memory with others keep it."""
     fleet.environment = {"FAIRLEAD_ISOLATE_BLOCKING_KINDS": "false"}
     worker = fleet.worker(concurrency=2)
-    children = {*process_table.children(worker.pid)}
+    children = {*children_of(worker.pid)}
 
     assert children >= {run_stall(fleet, db), run_stall(fleet, db)}
     assert (True, False) == (worker.said("loop.stalled"), worker.said("kind.isolated"))

@@ -10,8 +10,6 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterator
 from time import monotonic
@@ -26,6 +24,7 @@ from fairlead_worker.ipc.attempt_table import (
     new_attempt_table,
 )
 from fairlead_worker.ipc.interruptions import Cause, Died
+from fairlead_worker.parent.child_template import StartChild
 
 _READ_BYTES = 1 << 18
 _MESSAGE_BYTES_MAX = 1 << 24
@@ -37,13 +36,16 @@ class ChildHandle:
 
     Args:
         config: the worker's settings.
+        start: starts its process.
         quarantine: whether it runs the suspect jobs that it is given instead of claiming.
 
     Raises:
         OSError: the machine has no room for another process.
     """
 
-    def __init__(self, config: WorkerConfig, *, quarantine: bool = False) -> None:
+    def __init__(
+        self, config: WorkerConfig, start: StartChild, *, quarantine: bool = False
+    ) -> None:
         self.ready = False  # it has loaded the application and reached the database
         self.claiming = False  # it may claim
         self.may_connect = False  # it was told so
@@ -58,12 +60,8 @@ class ChildHandle:
         ours, theirs = socket.socketpair()
         try:
             self._table = AttemptTable(descriptor, slots)
-            self._process = subprocess.Popen(
-                _command(config, theirs.fileno(), descriptor, quarantine=quarantine),
-                pass_fds=[theirs.fileno(), descriptor],
-                process_group=0,
-                stdin=subprocess.DEVNULL,
-            )
+            arguments = _arguments(config, quarantine=quarantine)
+            self._process = start(arguments, theirs.fileno(), descriptor)
         except OSError:
             ours.close()
             raise
@@ -165,15 +163,14 @@ class ChildHandle:
 
     def reap(self) -> int | None:
         """Return a dead child's exit code and kill the rest of its group; None: it lives."""
-        if self._process.poll() is None:
-            return None
-        self._kill_group()
-        return self._process.returncode
+        code = self._process.poll()
+        if code is not None:
+            self._kill_group()
+        return code
 
     def cause_of_end(self) -> Cause:
         """Return the parent's reason for ending it, or else that it died."""
-        code = self._process.returncode
-        return self.cause or Died(code if code is not None else 0)
+        return self.cause or Died(self._process.poll() or 0)
 
     def close(self) -> None:
         """Close the socket. A repeat does nothing."""
@@ -184,12 +181,10 @@ class ChildHandle:
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def _command(config: WorkerConfig, control: int, table: int, *, quarantine: bool) -> list[str]:
-    command = [sys.executable, "-m", "fairlead_worker.child.child_main"]
-    command += ["--app", config.app, "--pool", config.pool]
-    command += ["--concurrency", str(1 if quarantine else config.concurrency)]
-    command += ["--control-fd", str(control), "--table-fd", str(table)]
-    command += ["--log-format", config.log_format, "--log-level", config.log_level]
+def _arguments(config: WorkerConfig, *, quarantine: bool) -> list[str]:
+    arguments = ["--app", config.app, "--pool", config.pool]
+    arguments += ["--concurrency", str(1 if quarantine else config.concurrency)]
+    arguments += ["--log-format", config.log_format, "--log-level", config.log_level]
     if config.metrics_wait_bounds:
-        command += ["--wait-bounds", ",".join(map(str, config.metrics_wait_bounds))]
-    return [*command, "--quarantine"] if quarantine else command
+        arguments += ["--wait-bounds", ",".join(map(str, config.metrics_wait_bounds))]
+    return [*arguments, "--quarantine"] if quarantine else arguments

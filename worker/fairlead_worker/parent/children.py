@@ -18,6 +18,7 @@ from fairlead_worker.ipc.interruptions import (
     to_blame,
 )
 from fairlead_worker.parent.child_handle import ChildHandle
+from fairlead_worker.parent.child_template import ChildTemplate
 from fairlead_worker.parent.claiming_children import ClaimingChildren
 from fairlead_worker.parent.quarantine import Quarantine, QuarantineCapacity
 from fairlead_worker.parent.retiring_children import RetiringChildren
@@ -37,7 +38,8 @@ class Children:
         self._log = log.get("worker")
         slots = config.concurrency * config.processes
         processes = min(config.quarantine_processes, slots)
-        self.claiming = ClaimingChildren(config)
+        self.template = ChildTemplate()
+        self.claiming = ClaimingChildren(config, self.template)
         self.retiring = RetiringChildren()
         self.quarantine = Quarantine(
             self._start_quarantine_process,
@@ -45,7 +47,7 @@ class Children:
         )
 
     def _start_quarantine_process(self) -> ChildHandle:
-        child = ChildHandle(self._config, quarantine=True)
+        child = ChildHandle(self._config, self.template.start_child, quarantine=True)
         self._log.info("child.started", pid=child.pid, quarantine=True)
         return child
 
@@ -60,6 +62,11 @@ class Children:
             *self.retiring.children,
             *self.quarantine.children,
         )
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The ids of all processes that somebody here waits for."""
+        return (*self.template.pids, *(child.pid for child in self.all))
 
     def holding_claims(self) -> tuple[ChildHandle, ...]:
         """Return the children that may have claimed something."""

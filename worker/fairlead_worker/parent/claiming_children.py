@@ -10,6 +10,7 @@ from fairlead_worker.ipc.interruptions import Died
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.blocking_kinds import BlockingKinds
 from fairlead_worker.parent.child_handle import ChildHandle
+from fairlead_worker.parent.child_template import ChildTemplate
 from fairlead_worker.parent.spare_child import SpareChild
 
 DEATHS_AT_START_MAX = 5
@@ -37,10 +38,11 @@ class ClaimingChildren:
 
     Args:
         config: the worker's settings.
+        template: starts them.
     """
 
-    def __init__(self, config: WorkerConfig) -> None:
-        self._config = config
+    def __init__(self, config: WorkerConfig, template: ChildTemplate) -> None:
+        self._config, self._template = config, template
         self._deaths_at_start = 0
         self._start_at = 0.0
         self._log = log.get("worker.claiming_children")
@@ -64,8 +66,9 @@ class ClaimingChildren:
     def fill(self, now: float) -> None:
         """Fill the places of missing children, from the spare first, and keep a spare.
 
-        None is started while the last ones died too quickly.
+        None is started while the last ones died too quickly, or while the template loads.
         """
+        self._template.advance(now)
         while len(self.children) < self._config.processes:
             child = self._spare.take() or self._start(now)
             if child is None:
@@ -77,10 +80,10 @@ class ClaimingChildren:
             self._spare.child = self._start(now, spare=True)
 
     def _start(self, now: float, *, spare: bool = False) -> ChildHandle | None:
-        if now < self._start_at:
+        if now < self._start_at or self._template.is_loading:
             return None
         try:
-            child = ChildHandle(self._config)
+            child = ChildHandle(self._config, self._template.start_child)
         except OSError as error:
             self._log.error("child.not_started", reason=str(error))
             self._start_at = now + _REST_SECONDS_MAX

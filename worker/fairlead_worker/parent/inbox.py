@@ -43,13 +43,17 @@ class Inbox:
         connected = [child for child in self._children.all if not child.hung_up]
         sockets = {child.fileno(): child for child in connected}
         unsent = [child.fileno() for child in connected if child.has_unsent]
-        readable, writable, _ = select([wakeup.fileno(), *sockets], unsent, [], seconds)
+        template = self._children.template
+        waited_for = [wakeup.fileno(), *sockets, *template.waits_on()]
+        readable, writable, _ = select(waited_for, unsent, [], seconds)
         wakeup.clear()
         for each in writable:
             sockets[each].flush()
         for each in readable:
-            if each != wakeup.fileno():
+            if each in sockets:
                 self.read_from(sockets[each])
+            elif each != wakeup.fileno():
+                template.read()
 
     def read_from(self, child: ChildHandle) -> None:
         """Handle what has come from one child, including what a dead one sent last."""

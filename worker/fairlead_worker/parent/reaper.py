@@ -1,6 +1,7 @@
 """Reap dead children: release their attempts and look for what else they had claimed."""
 
 from fairlead.runtime import log
+from fairlead.runtime.orphans import reap_orphans
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.interruptions import Death, Fenced, Overran, endings, how_it_died
 from fairlead_worker.parent.child_handle import ChildHandle
@@ -45,7 +46,10 @@ class Reaper:
         self._log = log.get("worker")
 
     def reap(self, now: float) -> CannotStartChildren | None:
-        """Reap every dead child; return why no other one can work, if none can."""
+        """Reap every dead child; return why no other one can work, if none can.
+
+        Orphans are reaped with them: whatever a child or its handlers have left behind.
+        """
         cannot_start: CannotStartChildren | None = None
         for child in self._children.all:
             child.kill_if_due(now)
@@ -54,6 +58,7 @@ class Reaper:
                 self._inbox.read_from(child)
                 found = self._reap_one(child, code, now)
                 cannot_start = cannot_start or found
+        reap_orphans(self._children.pids)
         return cannot_start
 
     def _reap_one(

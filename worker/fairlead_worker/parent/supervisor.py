@@ -129,6 +129,7 @@ class Supervisor:
             )
             self._lease.start()
             stack.callback(self._lease.stop)
+            stack.callback(self._children.template.close)
             while self._stage < ShutdownStage.GONE:
                 self._cycle()
         self._log.info("worker.stopped", exit_code=self._exit_code)

@@ -8,6 +8,7 @@ from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.interruptions import Died
 from fairlead_worker.parent.blocking_kinds import ISOLATED_SECONDS
+from fairlead_worker.parent.child_template import ChildTemplate
 from fairlead_worker.parent.claiming_children import (
     DEATHS_AT_START_MAX,
     ClaimingChildren,
@@ -28,9 +29,15 @@ def test_each_death_at_start_doubles_the_rest_up_to_a_limit() -> None:
     assert [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0] == rests
 
 
+def claiming_children() -> ClaimingChildren:
+    """Return the children of a worker, of which none has started."""
+    config = Mock(WorkerConfig, isolate_blocking_kinds=True)
+    return ClaimingChildren(config, Mock(ChildTemplate))
+
+
 def test_a_worker_whose_only_child_was_cut_off_does_not_serve() -> None:
     """Readiness says so, until another child claims."""
-    claiming = ClaimingChildren(Mock(WorkerConfig, isolate_blocking_kinds=True))
+    claiming = claiming_children()
     served: list[bool] = []
     for _ in range(2):
         child = FakeChild()
@@ -47,7 +54,7 @@ def test_a_worker_whose_only_child_was_cut_off_does_not_serve() -> None:
 
 def test_cut_off_children_that_never_were_ready_count_as_deaths_at_start() -> None:
     """A worker none of whose children can ever work says so and ends."""
-    claiming = ClaimingChildren(Mock(WorkerConfig, isolate_blocking_kinds=True))
+    claiming = claiming_children()
     children = [FakeChild() for _ in range(DEATHS_AT_START_MAX)]
     for each in children:
         each.cause = Died(-9, cut_off=True)
@@ -61,7 +68,7 @@ def test_cut_off_children_that_never_were_ready_count_as_deaths_at_start() -> No
 
 def test_every_child_is_told_which_kinds_leave_the_loop_and_when_they_return() -> None:
     """One that becomes ready meanwhile as well."""
-    claiming = ClaimingChildren(Mock(WorkerConfig, isolate_blocking_kinds=True))
+    claiming = claiming_children()
     first, second = FakeChild(), FakeChild()
     claiming.children = (first, second)
     claiming.ready(first, messages.Ready((), ()))
@@ -80,7 +87,7 @@ def test_a_bound_of_claims_is_logged_as_a_warning_and_its_end_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The end is good news; a repeat is none."""
-    claiming = ClaimingChildren(Mock(WorkerConfig, isolate_blocking_kinds=True))
+    claiming = claiming_children()
     written = Mock()
     monkeypatch.setattr(claiming, "_log", written)
 

@@ -9,6 +9,7 @@ from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
 from fairlead_worker.parent import claiming_children
 from fairlead_worker.parent.child_handle import ChildHandle
+from fairlead_worker.parent.child_template import ChildTemplate, StartChild
 from fairlead_worker.parent.claiming_children import DEATHS_AT_START_MAX, ClaimingChildren
 from fairlead_worker.parent.crash_history import WINDOW_SECONDS
 from tests.unit.worker.parent.test_quarantine import FakeChild
@@ -25,10 +26,11 @@ class Scenario:
         monkeypatch.setattr(claiming_children, "ChildHandle", self._start)
         monkeypatch.setattr(claiming_children, "monotonic", lambda: self.now)
         config = Mock(WorkerConfig, isolate_blocking_kinds=True, processes=1)
-        self.claiming = ClaimingChildren(config)
+        self.template = Mock(ChildTemplate, is_loading=False)
+        self.claiming = ClaimingChildren(config, self.template)
         self.load()
 
-    def _start(self, _config: WorkerConfig) -> FakeChild:
+    def _start(self, _config: WorkerConfig, _start: StartChild) -> FakeChild:
         self.started.append(FakeChild())
         return self.started[-1]
 
@@ -131,3 +133,16 @@ def test_a_spare_knows_what_the_others_were_told(scenario: Scenario) -> None:
 
     told = [messages.IsolateKinds(("sum",)), messages.QuarantineSources((("mail", "t"),))]
     assert told == spare.sent
+
+
+def test_a_child_waits_for_the_template_that_loads(scenario: Scenario) -> None:
+    """It starts sooner so than by itself."""
+    (child,) = scenario.started
+    scenario.template.is_loading = True
+    scenario.die(child)
+    before = len(scenario.started)
+
+    scenario.template.is_loading = False
+    scenario.claiming.fill(scenario.now)
+
+    assert (1, 2) == (before, len(scenario.started))
