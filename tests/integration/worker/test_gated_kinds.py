@@ -121,7 +121,7 @@ def test_no_more_of_a_full_kind_is_claimed_until_it_has_room(
     """What was claimed beside it waits without a slot; the rest stays for other workers."""
     jobs = insert_many(db, "gated", 8)
     running.runs(1)
-    until(lambda: running.receives(messages.WaitingAtGates).count > 0, what="the report")
+    until(lambda: running.receives(messages.Slotless).count > 0, what="the report")
     held = claimed(db)
 
     echoed = insert_many(db, "echo", 3)

@@ -7,9 +7,10 @@ from psycopg.rows import TupleRow
 
 from fairlead import policy_storage
 from fairlead.db.statements import load
+from fairlead_worker.ipc import messages
 from tests.conftest import Connect
 from tests.support.children import RunningChild, ending, register
-from tests.support.dispatching import insert
+from tests.support.dispatching import dispatch_all, insert
 from tests.support.race import (
     STALE,
     Lease,
@@ -182,3 +183,27 @@ def test_a_limit_counts_the_slot_of_a_completed_job(
         (second,) = until(lambda: claim(db, worker), what="the second job")
 
     assert second.job > first.job
+
+
+def test_handlers_that_ignore_their_timeouts_keep_nobody_from_a_slot(
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
+) -> None:
+    """They hold all four until the test lets them go; their threads count beside the slots."""
+    for _ in range(4):
+        db.execute("INSERT INTO fairlead.jobs (kind, timeout) VALUES ('waits', '100 ms')")
+    dispatch_all(db)
+    running.runs(4)
+
+    assert ("succeeded", "hello", None) == ending(db, insert(db, "echo", "hello"))
+    assert 4 == len(running.running())
+    until(lambda: slotless(running) == 4, what="the report")
+
+    lock.close()
+    until(lambda: not running.running(), what="their end")
+    until(lambda: slotless(running) == 0, what="the report of that")
+
+
+def slotless(running: RunningChild) -> int | None:
+    """Return how many attempts had no slot in the child's last report."""
+    reports = [each for each in running.received if isinstance(each, messages.Slotless)]
+    return reports[-1].count if reports else None

@@ -68,7 +68,7 @@ def test_a_suspect_job_is_inside_its_kinds_gate_until_it_has_ended(
         alone = running.receives(messages.NeedsQuarantine)
         running.send(messages.SlotReturned(alone.job_id, alone.token))
         fresh = insert(db, "gated")
-        assert messages.WaitingAtGates(1) == running.receives(messages.WaitingAtGates)
+        assert messages.Slotless(1) == running.receives(messages.Slotless)
         assert "succeeded" == ending(db, insert(db, "echo"))[0]
         assert alone.gated
         assert not endings(db, fresh)

@@ -88,12 +88,7 @@ class Child:
         self._counters = Counters(arguments.wait_bounds)
         self._metrics = AttemptMetrics(self._counters, self._parent.send)
         self._process_runner = ProcessRunner(arguments)
-        self._deadline_watch = DeadlineWatch(
-            self._loop,
-            self._slots,
-            self._return_unrun,
-            lambda count: self._parent.send(messages.WaitingAtGates(count)),
-        )
+        self._deadline_watch = self._make_deadline_watch()
         self._finisher = Finisher(
             self._connections,
             self._slots,
@@ -115,6 +110,15 @@ class Child:
         self._loop_watch = self._make_loop_watch()
         self._sorter = ClaimSorter(app.handlers, self._finisher.reports)
         self._claimer = self._make_claimer()
+
+    def _make_deadline_watch(self) -> DeadlineWatch:
+        return DeadlineWatch(
+            self._loop,
+            self._slots,
+            self._return_unrun,
+            report_slotless=lambda count: self._parent.send(messages.Slotless(count)),
+            fill=self._fill,
+        )
 
     def _make_loop_watch(self) -> LoopWatch:
         return LoopWatch(
@@ -234,8 +238,7 @@ class Child:
                 self._deadline_watch.stop_tokens([token for _, token in jobs], "evicted")
             case messages.SlotReturned(job_id, token):
                 if self._slots.return_slot((job_id, token)):
-                    self._executor.fill()
-                    self._claimer.wake()
+                    self._fill()
             case messages.SuspectEnded(job_id, token):
                 self._slots.end_elsewhere((job_id, token))
                 self._executor.fill()
@@ -316,6 +319,11 @@ class Child:
             self._end_if_empty()
 
     # --- attempts ---------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """Use a slot that is free again."""
+        self._executor.fill()
+        self._claimer.wake()
 
     def _filled(self) -> None:
         self._deadline_watch.arm()

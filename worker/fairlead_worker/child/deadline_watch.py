@@ -1,5 +1,7 @@
 """Stop handlers at their deadlines, and return what was claimed too early.
 
+The parent ends what does not stop, which may take seconds; meanwhile others have its slot.
+
 Deadlines are checked twenty times a second instead of by a timer per job. This runs on the
 event loop, so it cannot stop a handler that blocks the loop; the parent, which reads the same
 deadlines in the attempt table, ends that one. While the loop is blocked `loop_watch` returns
@@ -18,6 +20,8 @@ from fairlead_worker.ipc.attempt_table import ASKED, CANCELLED, EVICTED
 CHECK_SECONDS = 0.05
 READY_SECONDS_MAX = 0.5
 """How long a claimed attempt may wait for a slot before it goes back to the queue."""
+STOP_SECONDS = 0.5
+"""How long past its deadline a handler that was asked to stop keeps its slot."""
 EXTEND_SECONDS = 1.0
 """How often the deadlines of attempts that wait at a gate are extended."""
 _FLAGS: Mapping[Stop, int] = {"cancelled": CANCELLED, "evicted": EVICTED}
@@ -30,7 +34,8 @@ class DeadlineWatch:
         loop: the event loop.
         slots: what runs and what is ready.
         return_unrun: takes attempts that did not start.
-        report_waiting: takes how many attempts wait without a slot, when that has changed.
+        report_slotless: takes how many attempts have no slot, when that has changed.
+        fill: starts what is ready in slots that are free.
     """
 
     def __init__(
@@ -38,13 +43,16 @@ class DeadlineWatch:
         loop: AbstractEventLoop,
         slots: Slots,
         return_unrun: Callable[[Iterable[Attempt]], None],
-        report_waiting: Callable[[int], None],
+        *,
+        report_slotless: Callable[[int], None],
+        fill: Callable[[], None],
     ) -> None:
         self._loop = loop
         self._slots = slots
         self._return_unrun = return_unrun
-        self._report_waiting = report_waiting
-        self._reported_waiting = 0
+        self._report_slotless = report_slotless
+        self._reported_slotless = 0
+        self._fill = fill
         self._armed = False
         self._extend_at_us = 0
 
@@ -56,10 +64,10 @@ class DeadlineWatch:
 
     def _again(self) -> None:
         self._armed = False
-        waiting = self._slots.waiting_count
-        if waiting != self._reported_waiting:
-            self._reported_waiting = waiting
-            self._report_waiting(waiting)
+        slotless = self._slots.slotless
+        if slotless != self._reported_slotless:
+            self._reported_slotless = slotless
+            self._report_slotless(slotless)
         if self._slots.held:
             self.check(monotonic_ns() // 1000)
             self.arm()
@@ -68,6 +76,10 @@ class DeadlineWatch:
         """Stop what is past its deadline, and return what has been ready for too long."""
         for attempt in overdue(self._slots.running, now_us):
             self.stop(attempt, "timeout")
+        until_us = now_us - int(STOP_SECONDS * 1e6)
+        for attempt in unstopped(self._slots.running, until_us):
+            if self._slots.stand_in(attempt):
+                self._fill()
         self.return_late(now_us)
         if now_us >= self._extend_at_us:
             self._extend_at_us = now_us + int(EXTEND_SECONDS * 1e6)
@@ -119,6 +131,15 @@ class DeadlineWatch:
     def stop_all(self, why: Stop) -> None:
         """Stop everything."""
         self.stop_tokens(tuple(self._slots.held), why)
+
+
+def unstopped(running: Iterable[Attempt | None], until_us: int) -> tuple[Attempt, ...]:
+    """Return the running attempts that were asked to stop and were due by then."""
+    return tuple(
+        attempt
+        for attempt in running
+        if attempt is not None and attempt.stop is not None and attempt.deadline_us <= until_us
+    )
 
 
 def overdue(running: Iterable[Attempt | None], now_us: int) -> tuple[Attempt, ...]:

@@ -165,7 +165,7 @@ class Executor:
         try:
             self._idle_threads.pop()
         except IndexError:
-            if self._threads < self._slots.concurrency:
+            if self._threads < len(self._slots.running):
                 self._threads += 1
                 threading.Thread(target=self._work, name="handlers", daemon=True).start()
         self._inbox.put(attempt)

@@ -17,6 +17,9 @@ the attempt in quarantine. One that has to wait at its kind's gate waits without
 gets the first one that is free after its turn has come. What the parent runs stays inside its
 gate until it has ended, also when its slot is returned before.
 
+An attempt that does not stop when it has to gives its slot up to the others: `stand_in` frees
+another number for it, and its own is free for the next `stand_in` once it has ended.
+
 A running attempt's deadline, its flags and whether it is to stop are changed by several threads
 too. Each of these changes is one of several operations, so it is made under a lock. Only where
 one is under way does the end of a record wait for it: nearly every attempt ends unchanged.
@@ -31,7 +34,7 @@ from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Stop
 from fairlead_worker.child.concurrency_gate import ConcurrencyGates
 from fairlead_worker.ipc.attempt_key import Key
-from fairlead_worker.ipc.attempt_table import CELLS, HAS_CONTENT, AttemptTable
+from fairlead_worker.ipc.attempt_table import CELLS, HAS_CONTENT, STAND_INS, AttemptTable
 
 
 class Slots:
@@ -47,8 +50,10 @@ class Slots:
         self.cells = table.cells
         self.held: dict[int, Attempt] = {}
         self.ready: deque[Attempt] = deque()
-        self.running: list[Attempt | None] = [None] * concurrency
+        self.running: list[Attempt | None] = [None] * (concurrency + STAND_INS)
         self._free: deque[int] = deque(range(concurrency))
+        self._stand_ins: deque[int] = deque(range(concurrency, concurrency + STAND_INS))
+        self._given_up: set[int] = set()  # numbers that are no slots until their attempts end
         self._gates = ConcurrencyGates()
         self._admitted: deque[Attempt] = deque()  # inside their gates, and without a slot
         self._lent: dict[Key, int] = {}
@@ -133,6 +138,8 @@ class Slots:
         What has to wait at its kind's gate is passed over: it becomes ready when `record_end`
         of another one lets it in. None when nothing is ready, which frees the slot.
         """
+        if self._given_up and self._is_given_up(slot):
+            return None
         while True:
             admitted = bool(self._admitted)
             try:
@@ -171,16 +178,43 @@ class Slots:
 
     def free_slot(self, attempt: Attempt) -> None:
         """Free the slot of an attempt that has ended, although others may be ready."""
-        self._free.append(attempt.slot)
+        if not (self._given_up and self._is_given_up(attempt.slot)):
+            self._free.append(attempt.slot)
+
+    def stand_in(self, attempt: Attempt) -> bool:
+        """Free another slot for one whose attempt does not stop; return whether that is done.
+
+        Not twice for one attempt, and for `STAND_INS` at a time at most.
+        """
+        with self._changes:
+            number = attempt.slot
+            if self.running[number] is not attempt or number in self._given_up:
+                return False
+            try:
+                stand_in = self._stand_ins.popleft()
+            except IndexError:
+                return False
+            self._given_up.add(number)
+        self._free.append(stand_in)
+        return True
+
+    def _is_given_up(self, slot: int) -> bool:
+        """Keep the number for the next `stand_in` if it was given up; return whether it was."""
+        with self._changes:
+            if slot not in self._given_up:
+                return False
+            self._given_up.remove(slot)
+            self._stand_ins.append(slot)
+        return True
 
     def waiting(self) -> tuple[Attempt, ...]:
         """Return what waits at its kind's gate."""
         return self._gates.waiting()
 
     @property
-    def waiting_count(self) -> int:
-        """How many attempts wait at their kinds' gates, without slots."""
-        return self._gates.waiting_count
+    def slotless(self) -> int:
+        """How many attempts have no slot: they wait at their kinds' gates, or do not stop."""
+        return self._gates.waiting_count + len(self._given_up)
 
     def exclude_full_kinds(self) -> tuple[str, ...]:
         """Return the kinds of which enough wait that the next claim is to leave them out.

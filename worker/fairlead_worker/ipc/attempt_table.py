@@ -14,6 +14,8 @@ from fairlead_worker.ipc.attempt_key import Key
 
 CELLS = 5
 """64-bit cells per record: job id (0: the slot is free), token, started, deadline, flags."""
+STAND_INS = 4
+"""How many attempts that do not stop may run beyond a child's slots: see `child.slots`."""
 UNSTORED_CELLS = 3
 """Cells per record of an attempt that has ended: job id (0: there is none), token, run time."""
 UNSTORED_MAX = 5500
@@ -70,22 +72,22 @@ class AttemptTable:
 
     Args:
         descriptor: what `new_attempt_table` returned, inherited through exec.
-        slots: how many records there are: the child's concurrency.
+        slots: the child's concurrency. There are a few more records than that.
     """
 
     def __init__(self, descriptor: int, slots: int) -> None:
         self.cells = memoryview(mmap.mmap(descriptor, _size(slots))).cast("q")
-        self._slots = slots
+        self._records = slots + STAND_INS
 
     @property
     def unstored_cells(self) -> range:
         """The first cell of each record of an ending."""
-        first = self._slots * CELLS
+        first = self._records * CELLS
         return range(first, first + UNSTORED_MAX * UNSTORED_CELLS, UNSTORED_CELLS)
 
     def read(self) -> tuple[AttemptEntry, ...]:
         """Return what runs, or ran when the child died."""
-        found = (self._entry(slot) for slot in range(self._slots))
+        found = (self._entry(slot) for slot in range(self._records))
         return tuple(entry for entry in found if entry is not None)
 
     def read_dead(self) -> tuple[tuple[AttemptEntry, ...], tuple[UnstoredSuccess, ...]]:
@@ -144,4 +146,4 @@ def _ended(job_id: int, token: int) -> AttemptEntry:
 
 def _size(slots: int) -> int:
     """Return how many bytes a table has."""
-    return (slots * CELLS + UNSTORED_MAX * UNSTORED_CELLS) * 8
+    return ((slots + STAND_INS) * CELLS + UNSTORED_MAX * UNSTORED_CELLS) * 8

@@ -253,8 +253,8 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingAtGates:
-    """So many attempts wait for their kinds' concurrency and hold no slot."""
+class Slotless:
+    """So many attempts hold no slot: they wait for their kinds' concurrency, or do not stop."""
 
     count: int
 
@@ -313,7 +313,7 @@ ToChild = (
     | HeldTokensRequest
 )
 ConnectionNews = ConnectionRefused | Connected | ClaimAnswerLost
-State = Ready | Idle | Busy | WaitingAtGates | LoopBlocked | Draining | Drained
+State = Ready | Idle | Busy | Slotless | LoopBlocked | Draining | Drained
 ToParent = (
     State
     | MetricsGrowth

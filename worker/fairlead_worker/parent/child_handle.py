@@ -52,7 +52,7 @@ class ChildHandle:
         self.connected = False  # it has both of its connections, as far as is known
         self.pause_number: int | None = None  # the pause it has not confirmed yet
         self.idle = False
-        self.waiting_at_gates = 0  # attempts that hold no slot
+        self.slotless = 0  # attempts that hold no slot
         self.cause: Cause | None = None  # why the parent ends it
         self.kill_at: float | None = None
         slots = 1 if quarantine else config.concurrency

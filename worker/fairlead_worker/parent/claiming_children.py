@@ -184,9 +184,9 @@ class ClaimingChildren:
         return self._config.concurrency * sum(child.ready for child in self.children)
 
     @property
-    def waiting_at_gates(self) -> int:
+    def slotless(self) -> int:
         """How many attempts they hold that have no slot."""
-        return sum(child.waiting_at_gates for child in self.children)
+        return sum(child.slotless for child in self.children)
 
     def give_up(self, child: ChildHandle) -> bool:
         """Replace a child that lives on, at the next `fill`; False: it is not one of these."""

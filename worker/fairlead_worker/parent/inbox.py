@@ -109,8 +109,8 @@ class Inbox:
                 child.idle = True
             case messages.Busy():
                 child.idle = False
-            case messages.WaitingAtGates(count):
-                child.waiting_at_gates = count
+            case messages.Slotless(count):
+                child.slotless = count
             case messages.LoopBlocked(kind):
                 self._children.claiming.isolate(kind, monotonic())
             case messages.Draining():

@@ -244,7 +244,7 @@ class Supervisor:
 
         With short jobs the number changes all the time, and each report is a renewal.
         """
-        slotless = self._children.slotless + self._claiming.waiting_at_gates
+        slotless = self._children.slotless + self._claiming.slotless
         if slotless > self._lease.slotless or now >= self._report_slotless_at:
             self._report_slotless_at = now + _REPORT_SLOTLESS_SECONDS
             self._lease.set_slotless(slotless)

@@ -16,6 +16,7 @@ from fairlead_worker.child.slots import Slots
 from fairlead_worker.ipc.attempt_table import (
     ASYNC,
     CANCELLED,
+    STAND_INS,
     THREAD,
     AttemptTable,
     new_attempt_table,
@@ -110,6 +111,47 @@ def test_a_slot_goes_from_one_attempt_to_the_next_and_is_free_when_there_is_none
     assert 2 == slots.free
 
 
+def test_an_attempt_that_does_not_stop_gives_up_its_slot(slots: Slots) -> None:
+    """Another one runs in its place; when it ends after all there are as many as before."""
+    one, two, three = attempts(3, handler())
+    slots.ready.extend([one, two])
+    for each in (one, two):
+        assert each is slots.next(entered(slots))
+        slots.record_start(each, ASYNC)
+
+    assert [True, False] == [slots.stand_in(one), slots.stand_in(one)]
+    assert (1, 1, 1) == (slots.free, slots.busy, slots.slotless)
+    slots.ready.append(three)
+    assert three is slots.next(entered(slots))
+    slots.record_start(three, ASYNC)
+    assert {101, 102, 103} == {each.token for each in slots.running if each is not None}
+
+    slots.record_end(one)
+    assert slots.next(one.slot) is None
+    assert (0, 2, 0) == (slots.free, slots.busy, slots.slotless)
+    for each in (two, three):
+        slots.record_end(each)
+        slots.free_slot(each)
+    assert (2, 0) == (slots.free, slots.busy)
+
+
+def test_few_attempts_at_a_time_have_others_run_in_their_places(slots: Slots) -> None:
+    """Each keeps a thread. The end of one lets another give up its slot; it has none itself."""
+    stuck = attempts(STAND_INS + 1, handler())
+    gave_up: list[bool] = []
+    for each in stuck:
+        slots.ready.append(each)
+        assert each is slots.next(entered(slots))
+        slots.record_start(each, ASYNC)
+        gave_up.append(slots.stand_in(each))
+
+    assert [True] * STAND_INS + [False] == gave_up
+    first, *_, last = stuck
+    slots.record_end(first)
+    assert slots.next(first.slot) is None
+    assert [False, True] == [slots.stand_in(first), slots.stand_in(last)]
+
+
 def test_an_attempt_waits_at_its_gate_without_a_slot(slots: Slots) -> None:
     """The slot goes to the next that may run; leaving the gate makes the first one ready."""
     one, two, three = attempts(3, handler(concurrency=1))
@@ -118,9 +160,9 @@ def test_an_attempt_waits_at_its_gate_without_a_slot(slots: Slots) -> None:
 
     assert [one, free] == [slots.next(entered(slots)), slots.next(entered(slots))]
     assert slots.acquire() is None
-    assert ((two, three), 2, False) == (slots.waiting(), slots.waiting_count, slots.has_ready)
+    assert ((two, three), 2, False) == (slots.waiting(), slots.slotless, slots.has_ready)
     slots.record_end(one)
-    assert ((three,), 1, True) == (slots.waiting(), slots.waiting_count, slots.has_ready)
+    assert ((three,), 1, True) == (slots.waiting(), slots.slotless, slots.has_ready)
     assert two is slots.next(one.slot)
     assert one.slot == two.slot
     assert slots.next(free.slot) is None
@@ -233,7 +275,7 @@ def test_what_is_within_its_kinds_bound_stays_within_it_when_moved(slots: Slots)
 
     assert one is slots.recheck(one)
     assert "process" == one.where
-    assert 0 == slots.waiting_count
+    assert 0 == slots.slotless
 
 
 def test_what_will_not_start_has_no_slot_to_give_back(slots: Slots) -> None:
