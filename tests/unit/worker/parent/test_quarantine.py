@@ -21,6 +21,7 @@ class FakeChild(ChildHandle):
 
     def __init__(self) -> None:
         self.ready = self.claiming = self.idle = self.hung_up = False
+        self.slotless = 0
         self.cause: Cause | None = None
         self.sent: list[messages.ToChild] = []
         self.runs: tuple[AttemptEntry, ...] = ()
@@ -134,15 +135,6 @@ def test_what_waits_gives_its_slot_back_and_what_runs_keeps_one(scenario: Scenar
         messages.SlotReturned(1, 101),
         messages.SlotReturned(2, 102),
     ] == scenario.sender.sent
-
-
-def test_what_waits_beyond_the_capacity_keeps_its_slots() -> None:
-    """Where processes die faster than suspect jobs are run, fewer jobs are claimed."""
-    scenario = Scenario(range(1, 11), processes=2, waiting_without_slots=3)
-
-    scenario.ready()
-
-    assert (3, 2 + 5) == (scenario.quarantine.slotless, scenario.lent())
 
 
 def test_the_slots_of_a_child_that_died_are_not_given_back(scenario: Scenario) -> None:
