@@ -21,6 +21,8 @@ from tests.support.fleet import Key
 
 MINUTE = 60 * SECOND
 MONTH = 30 * 24 * 60 * MINUTE
+LONG_US = 15 * SECOND
+"""How long a long job takes."""
 LIAR, QUIET = ("q", "liar"), ("q", "quiet")
 VICTIMS = (("q", "a"), ("q", "b"))
 
@@ -224,7 +226,7 @@ def long_jobs() -> Scene:
     return Scene(
         seconds=30,
         honest=quiet_jobs(QUIET, 30),
-        attack=backlog(LIAR, 15 * SECOND, SLOTS, at_us=900 * MS),
+        attack=backlog(LIAR, LONG_US, SLOTS, at_us=900 * MS),
         quiet=(QUIET,),
     )
 
@@ -235,7 +237,7 @@ def trained_before_long_jobs() -> Scene:
         seconds=30,
         honest=quiet_jobs(QUIET, 30),
         attack=backlog(LIAR, 1 * MS, 400)
-        + backlog(LIAR, 15 * SECOND, 60, at_us=900 * MS, hint_us=1 * MS),
+        + backlog(LIAR, LONG_US, 60, at_us=900 * MS, hint_us=1 * MS),
         quiet=(QUIET,),
     )
 
@@ -246,7 +248,7 @@ def fresh_tenants_with_long_jobs() -> Scene:
         seconds=30,
         honest=quiet_jobs(QUIET, 30),
         attack=tuple(
-            Arrival(900 * MS, ("q", f"liar-{number}"), 15 * SECOND) for number in range(40)
+            Arrival(900 * MS, ("q", f"liar-{number}"), LONG_US) for number in range(40)
         ),
         quiet=(QUIET,),
     )
@@ -260,7 +262,7 @@ def fresh_tenants_beside_a_known_one() -> Scene:
 
 def trained_in_a_stream() -> Scene:
     """Return one that inserts its long jobs right behind empty ones."""
-    stream = backlog(LIAR, 1 * MS, 4000) + backlog(LIAR, 15 * SECOND, 60, hint_us=1 * MS)
+    stream = backlog(LIAR, 1 * MS, 4000) + backlog(LIAR, LONG_US, 60, hint_us=1 * MS)
     return replace(trained_before_long_jobs(), attack=stream)
 
 
@@ -274,7 +276,7 @@ def known_tenants_with_long_jobs() -> Scene:
             job
             for number in range(10)
             for job in backlog(("q", f"liar-{number}"), MS, 40)
-            + backlog(("q", f"liar-{number}"), 15 * SECOND, 10, at_us=900 * MS)
+            + backlog(("q", f"liar-{number}"), LONG_US, 10, at_us=900 * MS)
         ),
         quiet=(QUIET,),
     )
