@@ -160,17 +160,19 @@ class Fleet:
         self._new = []
         self.refill()
         self.order.learn([self.jobs[x.job_id].fields.get(f"{x.root}.{x.path}") for x in asked])
-        depth = self.slots - len(self.running) + self.depth
         if len(self.plans) % _RECALL_TICKS == 0:
             self.recall(self.order.overdue_rows(self.now_us))
-        plan = decide(
-            self.order, PoolSize(self.slots, depth), self.heads, self.now_us, self.paused
-        )
-        self.full = self.pool.unclaimed >= self.slots + depth
+        size = self.size()
+        plan = decide(self.order, size, self.heads, self.now_us, self.paused)
+        self.full = self.pool.unclaimed >= size.slots + size.depth
         self._dispatch(plan)
         self._claim()
         self.observe()
         return plan
+
+    def size(self) -> PoolSize:
+        """Return what the next plan has room for."""
+        return PoolSize(self.slots, self.slots - len(self.running) + self.depth)
 
     def learn(self) -> None:
         """Report claims, endings and rows handed back to the leader."""
