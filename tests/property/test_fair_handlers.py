@@ -65,9 +65,7 @@ def test_an_honest_tenant_has_its_share_beside_handlers_that_do_harm(row: str) -
         "one at a time",
         "plain processes",
         "blocks the loop",
-        succeeds(
-            "empty jobs", "p99 0.64 s: when they end, long jobs are claimed at their pace"
-        ),
+        "empty jobs",
     ],
 )
 def test_a_quiet_tenant_waits_no_longer_than_twice_what_it_does_beside_plain_handlers(
