@@ -17,6 +17,7 @@ _KNOWN_TO_NEW = 6.0
 """By how much those that are known outweigh a crowd of newcomers."""
 _PRIOR_RUNS = 4
 _CLEARLY = 1.25
+_LONG_KNOWN_US = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +125,43 @@ class FirstTurns:
     def _job_us(self, usual_us: float) -> float:
         """Return how long first jobs run on average, where jobs run so long on average."""
         return (self._ran_us + _PRIOR_RUNS * usual_us) / (self._runs + _PRIOR_RUNS)
+
+
+class AtOnce:
+    """Newcomers that may go at once, until one begins that they would delay.
+
+    That is a member that was known before them; where nobody was, it is one that has several
+    jobs or comes back.
+    """
+
+    __slots__ = ("_are_all_new", "_is_over", "_since_us", "is_open")
+
+    def __init__(self) -> None:
+        self.is_open = False
+        """Whether there may be such newcomers."""
+        self._since_us = 0
+        """When the first of them entered."""
+        self._are_all_new = False
+        """Whether nobody was known then."""
+        self._is_over = False
+        """Whether one that was known before them has begun."""
+
+    def begin(self, at_us: int, *, are_all_new: bool) -> None:
+        """Let newcomers go at once from now on."""
+        self.is_open, self._since_us, self._are_all_new = True, at_us, are_all_new
+        self._is_over = False
+
+    def note_known(self, known_us: int, at_us: int) -> None:
+        """Note that a member begins that is known since then."""
+        since_us = max(self._since_us, at_us - _LONG_KNOWN_US)
+        self._is_over |= known_us < since_us and not self._are_all_new
+
+    def is_over(self, at_us: int, *, are_known: bool) -> bool:
+        """Whether one has begun that they would delay.
+
+        Args:
+            at_us: The time. Where all were new those that began when they did count together,
+                a moment later.
+            are_known: Whether any competes that is known, or has several jobs.
+        """
+        return self._is_over or (self._are_all_new and are_known and at_us > self._since_us)

@@ -114,7 +114,7 @@ class Level(Generic[M]):
 
     def hasten(self, member: M) -> None:
         """Let a newcomer that was put off go with those that have several jobs."""
-        if self.time.hasten(member) and member.key != OUT:
+        if self.time.hasten(member, waits=member.active) and member.key != OUT:
             self.put(member)
 
     def leave(self, member: M) -> None:

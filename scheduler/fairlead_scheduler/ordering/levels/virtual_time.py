@@ -17,14 +17,15 @@ wanted counts against none. V never goes back.
 
 Names cost nothing, so newcomers are let in at a rate (`first_turns.py`). One that is put off
 begins to compete with its first turn. A newcomer is a guest until its second turn, or until its
-first if it came with several jobs and was not put off; from then on it is known. Where nobody
-has had a turn none is put off, but those with several jobs go first.
+first if it came with several jobs and was not put off; from then on it is known. Where all are
+new, those with several jobs are not put off, and single jobs go at once until such begin.
 """
 
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
 from typing import Generic, TypeVar
 
-from fairlead_scheduler.ordering.levels.first_turns import Beside, FirstTurns
+from fairlead_scheduler.ordering.levels.first_turns import AtOnce, Beside, FirstTurns
 from fairlead_scheduler.ordering.levels.service import (
     EXPECTED,
     GUEST,
@@ -44,7 +45,6 @@ _PRIOR_RUNS = 4
 _LAG_JOBS = 2.0
 _ACQUAINTED_US = 500_000
 """For so long nobody is put off after the order began: all are unknown to a new leader."""
-_LONG_KNOWN_US = 10_000_000
 _PAUSE_US = 100_000
 """For so long first turns are not made later again: all that wait are looked at."""
 
@@ -62,18 +62,16 @@ class VirtualTime(Generic[M]):
     """
 
     __slots__ = (
+        "_at_once",
         "_competing",
         "_excess_us",
         "_first_turns",
-        "_guests",
-        "_is_late",
-        "_is_open",
+        "_had_turns",
         "_known",
         "_known_competing",
         "_known_weight",
         "_leaving",
         "_members",
-        "_opened_us",
         "_postponed_us",
         "_ran_squares",
         "_ran_us",
@@ -105,11 +103,11 @@ class VirtualTime(Generic[M]):
         self._known = 0
         """How many members are known, whether they compete or not."""
         self._known_competing = 0
-        """How many of them compete."""
+        """How many compete that are known, or will be with their first turns."""
         self._known_weight = 0.0
-        """The weight of those that compete."""
-        self._guests = 0
-        """How many were put off, and have had their first turns alone."""
+        """Their weight."""
+        self._had_turns = 0
+        """How many compete that have had a turn."""
         self._running = 0
         """Their jobs that have been claimed and have not ended."""
         self._excess_us = 0.0
@@ -117,12 +115,7 @@ class VirtualTime(Generic[M]):
         self._leaving: list[int] = []
         """Those that do not wait, by S; an entry that is no longer its member's is dropped."""
         self._first_turns = FirstTurns()
-        self._is_open = False
-        """Whether some were put off only until a member begins that was known before them."""
-        self._opened_us = 0
-        """When the first of these entered."""
-        self._is_late = False
-        """Whether such a member has begun since."""
+        self._at_once = AtOnce()
         self._postponed_us = -_PAUSE_US
         self._runs = _PRIOR_RUNS
         self._ran_us = float(_PRIOR_RUNS * prior_us)
@@ -220,24 +213,24 @@ class VirtualTime(Generic[M]):
         if behind >= 0:
             self.move(member, behind)
             tag = min(self.now, lowest)
-            if service.standing == NEW and self._competing:
+            if service.standing == NEW:
                 service.standing = PREFERRED if has_several else EXPECTED
                 first = self._first_turn(member.weight, has_several=has_several)
-                if self._is_put_off(first):
-                    member.start, service.put_off = max(first, self.now), True
+                if self._is_put_off(service.standing, first):
+                    member.start, service.put_off = first if first > self.now else tag, True
                     self._first_turns.waiting += 1
                     return
-                tag = first if first > self.now else tag
             member.start, service.debt = tag, self.now - tag
         elif service.put_off and not service.competes:
             self._first_turns.waiting += 1
             return
         if not service.competes:
-            self._is_late |= self._is_open and self._is_known_before(service)
+            if service.standing == KNOWN:
+                self._at_once.note_known(service.known_us, self.at_us)
             self._compete(member)
 
-    def hasten(self, member: M) -> bool:
-        """Let a newcomer that was put off go with those that have several jobs.
+    def hasten(self, member: M, *, waits: bool) -> bool:
+        """Let a newcomer that was put off go with those that have several jobs, if it waits.
 
         Returns whether that is sooner; a repeat changes nothing.
         """
@@ -246,9 +239,12 @@ class VirtualTime(Generic[M]):
             return False
         service.standing = PREFERRED
         if service.competes:
-            member.start, service.debt = min(tag, self.now), max(0, service.debt)
-        elif self._is_open:
+            self._count_standing(member, 1)
+        elif self._at_once.is_open:
             member.start = min(tag, self.now)
+            if waits and self._are_all_new:
+                self._first_turns.waiting -= 1
+                self._admit(member)
         elif self._competing and tag > self.now:
             member.start = self._first_turns.hasten(member.weight, tag, self._beside())
         return member.start < tag
@@ -256,20 +252,23 @@ class VirtualTime(Generic[M]):
     def postpone(self) -> list[M]:
         """Return newcomers whose first turns are later from now on.
 
-        They are, if some entered while no known member competed and one begins; and if first
-        jobs take longer than they seemed to when their turns were promised.
+        They are, if some entered while nobody competed whom they would delay, and one begins;
+        and if first jobs take longer than they seemed to when their turns were promised.
         """
         turns = self._first_turns
         pauses = self.at_us < self._postponed_us + _PAUSE_US
         if pauses or not (turns.waiting and self._competing):
             return []
-        if not (self._is_late if self._is_open else turns.are_early(self._ran_us / self._runs)):
+        are_known = self._known_competing > 0 and not self._is_unacquainted
+        is_over = self._at_once.is_over(self.at_us, are_known=are_known)
+        is_open = self._at_once.is_open
+        if not (is_over if is_open else turns.are_early(self._ran_us / self._runs)):
             return []
         beside = self._beside()
-        self._is_late = self._is_open = False
+        self._at_once = AtOnce()
         self._postponed_us = self.at_us
         waiting = [each for each in self._members if each.service.put_off]
-        waiting.sort(key=_start_of)
+        waiting.sort(key=attrgetter("start"))
         turns.begin_anew(
             {each.weight: max(each.start, self.now) for each in reversed(waiting)}, beside
         )
@@ -279,22 +278,35 @@ class VirtualTime(Generic[M]):
             each.start = max(each.start, turn)
         return waiting
 
-    def _is_put_off(self, first: int) -> bool:
+    def _first_turn(self, weight: float, *, has_several: bool) -> int:
+        """Return the earliest tag of a newcomer's first turn."""
+        if self._is_unacquainted or not self._competing:
+            return 0
+        if self._had_turns:
+            return self._first_turns.take(weight, self._beside(), has_several=has_several)
+        return 0 if has_several else self._beside().one_job_later(weight)
+
+    def _is_put_off(self, standing: int, first: int) -> bool:
         """Whether a newcomer is, by the tag of its first turn.
 
-        Where those that are known are idle it may go at once, until one of them begins.
-        So a wave of customers does not wait for the sake of nobody.
+        Where those that are known are idle it may go at once, until one of them begins: so a
+        wave of customers does not wait for the sake of nobody. Where all are new, that is so
+        for names with a single job, until others begin or half a second after a take-over.
         """
-        if self._is_unacquainted or self._is_accompanied:
+        if self._had_turns and not self._is_unacquainted:
             return first > self.now
-        if self._known and not self._is_open:
-            self._is_open, self._opened_us = True, self.at_us
-        return self._known > 0
+        if not self._competing or (self._are_all_new and standing == PREFERRED):
+            return False
+        if not self._at_once.is_open:
+            self._at_once.begin(self.at_us, are_all_new=self._are_all_new)
+        return True
 
-    def _is_known_before(self, service: Service) -> bool:
-        """Whether it was known before newcomers that were to go at once, or for a while."""
-        since_us = max(self._opened_us, self.at_us - _LONG_KNOWN_US)
-        return service.standing == KNOWN and service.known_us < since_us
+    def _admit(self, member: M) -> None:
+        """Let a newcomer that was put off compete."""
+        service = member.service
+        service.put_off, service.attained = False, self.now
+        service.debt = self.now - member.start
+        self._compete(member)
 
     @property
     def _is_unacquainted(self) -> bool:
@@ -302,18 +314,9 @@ class VirtualTime(Generic[M]):
         return self.at_us - self.begun_us < _ACQUAINTED_US
 
     @property
-    def _is_accompanied(self) -> bool:
-        """Whether any of those that compete has had a turn."""
-        return self._known_competing + self._guests > 0
-
-    def _first_turn(self, weight: float, *, has_several: bool) -> int:
-        """Return the earliest tag of a newcomer's first turn."""
-        if self._is_unacquainted:
-            return 0
-        beside = self._beside()
-        if self._is_accompanied:
-            return self._first_turns.take(weight, beside, has_several=has_several)
-        return 0 if has_several else beside.one_job_later(weight)
+    def _are_all_new(self) -> bool:
+        """Whether nobody is known, or nobody can be yet."""
+        return self._is_unacquainted or not self._known
 
     def _beside(self) -> Beside:
         """Return what competes, which is something."""
@@ -434,10 +437,7 @@ class VirtualTime(Generic[M]):
         self._weight += member.weight
         self._weight_squares += member.weight * member.weight
         self._running += service.running
-        if service.standing == KNOWN:
-            self._known_competing += 1
-            self._known_weight += member.weight
-        self._guests += service.standing == GUEST
+        self._count_standing(member, 1)
         self._excess_us += (service.attained - self.now) * member.weight
 
     def _compete_no_longer(self, member: M) -> None:
@@ -455,31 +455,35 @@ class VirtualTime(Generic[M]):
             self._excess_us -= (service.attained - self.now) * member.weight
         else:
             self._weight = self._weight_squares = self._excess_us = 0.0
-        if service.standing == KNOWN:
-            self._known_competing -= 1
-            self._known_weight -= member.weight if self._known_competing else self._known_weight
-        elif service.standing == GUEST:
-            self._guests -= 1
-            if not service.running:
-                self._count_known(service)
+        self._count_standing(member, -1)
+        if service.standing == GUEST and not service.running:
+            self._count_known(service)
 
     def _count_turn(self, member: M) -> None:
         """Count a newcomer as a guest, or as known."""
         service = member.service
-        is_known = service.competes and service.standing in (PREFERRED, GUEST)
         if not service.competes:
-            service.debt = self.now - member.start
-            service.attained, service.put_off = self.now, False
-            self._compete(member)
-            self._first_turns.had(self._beside())
-        if not is_known:
             service.standing = GUEST
-            self._guests += 1
+            self._admit(member)
+            self._first_turns.had(self._beside())
+            if not self._first_turns.waiting:
+                self._at_once = AtOnce()
             return
-        self._guests -= service.standing == GUEST
-        self._count_known(service)
-        self._known_competing += 1
-        self._known_weight += member.weight
+        self._count_standing(member, -1)
+        if service.standing in (PREFERRED, GUEST):
+            self._count_known(service)
+        else:
+            service.standing = GUEST
+        self._count_standing(member, 1)
+
+    def _count_standing(self, member: M, by: int) -> None:
+        """Count a member that competes as what it is now, or not any more."""
+        standing = member.service.standing
+        self._had_turns += by * (standing >= GUEST)
+        if standing in (PREFERRED, KNOWN):
+            self._known_competing += by
+            weight = self._known_weight + by * member.weight
+            self._known_weight = weight if self._known_competing else 0.0
 
     def _count_known(self, service: Service) -> None:
         service.standing, service.known_us = KNOWN, self.at_us
@@ -494,7 +498,3 @@ class VirtualTime(Generic[M]):
     def _is_leaving(self, key: int) -> bool:
         """Whether an entry is its member's."""
         return self._members[key & INDEX_MASK].service.leaves_at == key
-
-
-def _start_of(member: Member) -> int:
-    return member.start
