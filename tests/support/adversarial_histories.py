@@ -1,12 +1,13 @@
 """Random histories of attackers beside honest tenants, and small changes to them.
 
 An attacker is a few tactics: what it inserts, again and again, for a time. Patterns that are
-known to do harm are drawn often, and their numbers freely. Each name that an attacker makes up
-is an account of its own, as for the product without row-level security. No slots are kept for
+known to do harm are drawn often, and their numbers freely. All names of one weight that
+attackers make up for single jobs are one account, as the promise has it. No slots are kept for
 short jobs: the bounds are for lanes that nothing blocks.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
@@ -20,6 +21,11 @@ HINT_MAX_US = 30 * 86_400 * SECOND
 JOBS_MAX = 3000
 """Of one tactic."""
 COST_MAX_US = SECOND // 2
+BURSTS = 1 << 32
+"""From this seed on histories have bursts of names while honest tenants are idle."""
+NEWCOMERS = "newcomers"
+_KNOWN_TO_NEW = 36 / 7
+"""Newcomers of one weight have the share of one, or that of one for so many that are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,8 @@ class Honest:
     costs_us: tuple[int, ...]
     from_us: int
     is_quiet: bool
+    known_us: int = 0
+    """Until when it has jobs before that, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +77,17 @@ class History:
         for (_, tenant), weight in weights.items():
             by_tenant[tenant] = max(weight, by_tenant.get(tenant, 0.0))
 
+        known = {""} if self.queues_share else {queue for queue, _ in self._known()}
+        tenants = Counter("" if self.queues_share else queue for queue, _ in self._known())
+
         def account(lane: Key) -> Path:
-            queue, tenant = lane
+            queue, family = lane[0], lane[0].partition("-")[0]
+            tenant = lane[1].partition("-")[0]
             if self.queues_share:
-                return ((tenant, by_tenant.get(tenant.partition("-")[0], 1.0)),)
-            family = queue.partition("-")[0]
+                return (_account(lane[1], by_tenant.get(tenant, 1.0), tenants[""]),)
             return (
-                (queue, weights.get((family, ""), 1.0)),
-                (tenant, weights.get((family, tenant.partition("-")[0]), 1.0)),
+                _account(queue, weights.get((family, ""), 1.0), len(known)),
+                _account(lane[1], weights.get((family, tenant), 1.0), tenants[queue]),
             )
 
         return Scene(
@@ -91,6 +102,19 @@ class History:
             accounts=account,
             policy=_sharing(by_tenant) if self.queues_share else _policy(weights),
         )
+
+    def _known(self) -> set[Key]:
+        """Return the lanes of those that make up no names."""
+        return {each.lane for each in self.honest} | {
+            (each.queue, each.tenant) for each in self.tactics if not each.spray
+        }
+
+
+def _account(name: str, weight: float, known: int) -> tuple[str, float]:
+    """Return the account of a name, beside so many that are known at its level."""
+    if "-" not in name:
+        return name, weight
+    return f"{NEWCOMERS} {weight}", weight * max(1.0, known / _KNOWN_TO_NEW)
 
 
 def _sharing(weights: dict[str, float]) -> dict[str, object]:
@@ -138,9 +162,11 @@ def _honest_jobs(honest: Honest, slots: int) -> Arrivals:
         mean_us = sum(costs_us) // len(costs_us)
         jobs = min(JOBS_MAX, slots * (SECONDS * SECOND - honest.from_us) // mean_us)
         times_us = [honest.from_us] * jobs
+    every_us = max(50 * MS, 8 * max(costs_us) // slots)
+    before_us = range(0, honest.known_us, every_us)
     return tuple(
         Arrival(at_us, honest.lane, costs_us[number % len(costs_us)])
-        for number, at_us in enumerate(times_us)
+        for number, at_us in enumerate((*before_us, *times_us))
     )
 
 
@@ -154,11 +180,49 @@ def _jobs(tactic: Tactic) -> Arrivals:
     for number, at_us in enumerate(times_us):
         queue, tenant = tactic.queue, tactic.tenant
         if tactic.spray == "queue":
-            queue = f"{queue}-{number}"
+            queue = f"{queue}-{tenant}{number}"
         elif tactic.spray == "tenant":
             tenant = f"{tenant}-{number}"
         jobs.append(Arrival(at_us, (queue, tenant), tactic.cost_us, tactic.hint_us))
     return tuple(jobs)
+
+
+def history_of(seed: int) -> History:
+    """Return the history of a seed."""
+    return (drawn if seed < BURSTS else drawn_burst)(Random(seed))
+
+
+def drawn_burst(draw: Random) -> History:
+    """Return one in which known tenants are idle, names come at once, and the tenants begin."""
+    base = drawn(draw)
+    at_us = draw.randint(3000, 6000) * MS
+    honest = tuple(
+        replace(each, from_us=at_us + draw.randrange(SECOND // 2), known_us=2 * SECOND)
+        for each in base.honest
+    )
+    names = Tactic(
+        draw.choice(("q", "r", "s")),
+        "crowd",
+        _cost(draw, 15 * MS, COST_MAX_US),
+        draw.choice((None, _hint(draw))),
+        int(_between(draw, 100, 2000)),
+        20 * SECOND,
+        at_us,
+        SECONDS * SECOND,
+        draw.choice(("queue", "tenant")),
+    )
+    beside = tuple(each for each in base.tactics if draw.random() < 0.25)
+    weights = base.weights
+    if draw.random() < 0.6:
+        weights = tuple((queue, tenant, 1.0) for queue, tenant, _ in weights)
+    weight = _between(draw, 0.001, 1000.0) if draw.random() < 0.2 else 1.0
+    return replace(
+        base,
+        honest=honest,
+        tactics=(*beside, names),
+        weights=(*weights, (names.queue, names.tenant, weight)),
+        queues_share=draw.random() < 0.25,
+    )
 
 
 def drawn(draw: Random) -> History:

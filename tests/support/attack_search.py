@@ -1,7 +1,7 @@
 """Looks for the worst attack: by small changes to a random history, uphill.
 
 A find is a tuple of numbers: the seed of the history, and that of each change which made it
-worse. Numbers of finds mean something else once `drawn` or `mutated` are changed.
+worse. Numbers of finds mean something else once `history_of` or `mutated` are changed.
 """
 
 import argparse
@@ -9,13 +9,14 @@ from dataclasses import replace
 from random import Random, SystemRandom
 
 from tests.support.adversarial_histories import (
+    BURSTS,
     COST_MAX_US,
     HINT_MAX_US,
     PATTERNS,
     SECONDS,
     History,
     Tactic,
-    drawn,
+    history_of,
 )
 from tests.support.attacked_fleet import MS, SECOND
 from tests.support.harm import Harm, harm
@@ -32,7 +33,8 @@ def climb(draw: Random, *, steps: int) -> tuple[Find, Harm]:
     done = Harm(lag=0.0, swing=0.0, idle=0.0)
     for step in range(steps):
         base: Find = worst if step >= steps // 2 else ()
-        find: Find = (*base, _seed(draw))
+        seed = _seed(draw)
+        find: Find = (*base, seed if base else seed + _kind(draw))
         found = harm(replayed(find))
         if found.most > done.most:
             worst, done = find, found
@@ -42,7 +44,7 @@ def climb(draw: Random, *, steps: int) -> tuple[Find, Harm]:
 def replayed(find: Find) -> History:
     """Return the history of a find."""
     first, *changes = find
-    history = drawn(Random(first))
+    history = history_of(first)
     for change in changes:
         history = mutated(history, Random(change))
     return history
@@ -95,6 +97,10 @@ def _factor(draw: Random) -> float:
 
 def _seed(draw: Random) -> int:
     return draw.randrange(1 << 32)
+
+
+def _kind(draw: Random) -> int:
+    return draw.choice((0, BURSTS))
 
 
 if __name__ == "__main__":

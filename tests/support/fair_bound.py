@@ -14,6 +14,10 @@ from tests.support.fleet import Job, Key
 
 SHARE = 0.95
 """Of its entitlement, which an honest tenant has at least in the long run."""
+NAMES_AT_ONCE = 15
+"""So many first turns names may have beyond their rate, once."""
+UNKNOWN_US = 500_000
+"""For so long all are unknown after a take-over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,18 @@ class Flow:
         return (1 + self.in_flight) * self.cost_us
 
 
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What the bounds know of those that share a level."""
+
+    used_us: int
+    """How long their jobs run at most."""
+    rows: int
+    """How many jobs they may have in `work_queue` together."""
+    names: Collection[Job]
+    """What ran of names that were made up for single jobs."""
+
+
 def pair_bound_us(one: Flow, other: Flow, *, slots: int, lied_us: int = 0) -> float:
     """Return how far two backlogged lanes of one queue may be apart, per weight.
 
@@ -46,15 +62,23 @@ def pair_bound_us(one: Flow, other: Flow, *, slots: int, lied_us: int = 0) -> fl
     return turns_us + cap * settings.refresh_us + left_us
 
 
-def lag_bound_us(flow: Flow, had: Had, *, used_us: int, rows: int) -> float:
+def lag_bound_us(flow: Flow, had: Had, others: Others) -> float:
     """Return how far an account may be behind its entitlement at its level, in slot-us.
 
-    Others may have every slot and row of `work_queue`, so many in all, when it begins to wait,
-    with jobs that take up to `used_us`. Of that it lacks its part; twice, because what they are
-    charged at first may be as far from the truth.
+    Others may have every slot and row when it begins to wait. Of that it lacks its part, as of
+    what names may have at once: some first turns, and all slots in the first moments. Twice,
+    because what jobs are charged at first may be as far from the truth.
     """
-    part = had.entitled_us / had.beside_us if had.beside_us else 0.0
-    return 2 * (flow.turn_us + rows * used_us * part)
+    if not had.beside_us:
+        return 2 * flow.turn_us
+    costs_us: dict[tuple[str, str], int] = {}
+    for job in others.names:
+        spray = (job.lane[0].partition("-")[0], job.lane[1].partition("-")[0])
+        costs_us[spray] = max(job.cost_us, costs_us.get(spray, 0))
+    ahead_us: float = others.rows * others.used_us + NAMES_AT_ONCE * sum(costs_us.values())
+    if min([job.arrived_us for job in others.names], default=UNKNOWN_US) < UNKNOWN_US:
+        ahead_us += UNKNOWN_US * had.beside_us / had.backlogged_us
+    return 2 * (flow.turn_us + ahead_us * had.entitled_us / had.beside_us)
 
 
 def swing_us(jobs: Iterable[Job], weights: dict[Key, float]) -> float:

@@ -9,12 +9,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from tests.support.adversarial_histories import History
+from tests.support.adversarial_histories import NEWCOMERS, History
 from tests.support.attacked_fleet import SECOND, Scene, play
 from tests.support.entitlements import Had, entitlements
 from tests.support.fair_bound import (
     SHARE,
     Flow,
+    Others,
     idle_bound_us,
     idle_us,
     lag_bound_us,
@@ -49,7 +50,7 @@ def harm(history: History) -> Harm:
     honest = {each.lane for each in scene.honest}
     return Harm(
         lag=max(_lags(scene, fleet)),
-        swing=max(_swings(scene, fleet), default=0.0),
+        swing=max(_swings(history, scene, fleet), default=0.0),
         idle=idle_us(jobs, honest, slots=scene.slots)
         / idle_bound_us(jobs, honest, slots=scene.slots, tick_us=scene.tick_us),
     )
@@ -60,29 +61,65 @@ def _lags(scene: Scene, fleet: Fleet) -> Iterator[float]:
 
     Where queues share there are lanes alone, each of which is its tenant's only one.
     """
-    jobs = fleet.jobs.values()
-    used_us = max((job.cost_us for job in jobs if job.claimed_us is not None), default=0)
-    for flow, had in _found(scene, fleet):
-        lag_us = SHARE * had.entitled_us - had.held_us
-        yield lag_us / lag_bound_us(flow, had, used_us=used_us, rows=scene.slots + scene.depth)
+    for account in held(scene, fleet):
+        lag_us = SHARE * account.had.entitled_us - account.had.held_us
+        yield lag_us / lag_bound_us(account.flow, account.had, account.others)
 
 
-def _found(scene: Scene, fleet: Fleet) -> list[tuple[Flow, Had]]:
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An honest account of one level."""
+
+    flow: Flow
+    had: Had
+    others: Others
+
+
+def held(scene: Scene, fleet: Fleet) -> list[Account]:
     """Return what accounts of busy lanes had, level by level."""
     jobs = fleet.jobs.values()
     if len(scene.accounts(scene.busy[0])) == 1:
         all_honest = dict.fromkeys(each.lane for each in scene.honest)
-        had = _had(scene, jobs, all_honest, level=0)
-        return [(_flow(lane, scene, fleet), had[lane]) for lane in scene.busy]
+        had, others = _had(scene, jobs, all_honest, level=0), _others(scene, fleet)
+        return [Account(_flow(lane, scene, fleet), had[lane], others) for lane in scene.busy]
     queues = dict.fromkeys(queue for queue, _ in scene.busy)
     among = _had(scene, jobs, [(queue, "") for queue in queues], level=0)
-    found = [(_queue_flow(queue, scene, fleet), among[queue, ""]) for queue in queues]
+    others = _others(scene, fleet)
+    found = [
+        Account(_queue_flow(queue, scene, fleet), among[queue, ""], others) for queue in queues
+    ]
     for queue in queues:
         honest = dict.fromkeys(each.lane for each in scene.honest if each.lane[0] == queue)
-        own = _had(scene, [job for job in jobs if job.queue == queue], honest, level=1)
+        there = [job for job in jobs if job.queue == queue]
+        own, others = _had(scene, there, honest, level=1), _others(scene, fleet, queue)
         busy = [lane for lane in scene.busy if lane[0] == queue]
-        found += [(_flow(lane, scene, fleet), own[lane]) for lane in busy]
+        found += [Account(_flow(lane, scene, fleet), own[lane], others) for lane in busy]
     return found
+
+
+def _others(scene: Scene, fleet: Fleet, queue: str | None = None) -> Others:
+    """Return who shares a queue, or all slots."""
+    level = 0 if queue is None else 1
+    ran = [
+        job
+        for job in fleet.jobs.values()
+        if job.claimed_us is not None and queue in (None, job.queue)
+    ]
+    is_new = {
+        lane: scene.accounts(lane)[level][0].startswith(NEWCOMERS)
+        for lane in {job.lane for job in ran}
+    }
+    return Others(
+        used_us=max((job.cost_us for job in ran), default=0),
+        rows=scene.slots + scene.depth if queue is None else _rows(queue, scene, fleet),
+        names=tuple(job for job in ran if is_new[job.lane]),
+    )
+
+
+def _rows(queue: str, scene: Scene, fleet: Fleet) -> int:
+    """Return how many jobs of a queue there were in `work_queue` at most."""
+    in_flight = [most for lane, most in fleet.in_flight_max.items() if lane[0] == queue]
+    return min(scene.slots + scene.depth, sum(in_flight))
 
 
 def _had(
@@ -98,33 +135,35 @@ def _had(
     )
 
 
-def _swings(scene: Scene, fleet: Fleet) -> Iterator[float]:
+def _swings(history: History, scene: Scene, fleet: Fleet) -> Iterator[float]:
     """Yield how far two busy lanes of a queue swing apart, or of queues that share."""
     jobs = fleet.jobs.values()
     share = len(scene.accounts(scene.busy[0])) == 1
     for one, other in combinations(scene.busy, 2):
         if share or one[0] == other[0]:
             flows = {lane: _flow(lane, scene, fleet) for lane in (one, other)}
+            begun = [(each.from_us, each.lane) for each in history.honest if each.lane in flows]
             lies = [x for x in jobs if (share or x.queue == one[0]) and _has_lied(x)]
             lied_us = max([job.cost_us for job in lies], default=0)
             bound_us = pair_bound_us(*flows.values(), slots=scene.slots, lied_us=lied_us)
             bound_us += _passed_us(
-                scene, [x for x in jobs if share or x.queue == one[0]], flows
+                scene, [x for x in jobs if share or x.queue == one[0]], begun
             )
             yield swing_us(jobs, {lane: x.weight for lane, x in flows.items()}) / bound_us
 
 
-def _passed_us(scene: Scene, jobs: Collection[Job], flows: Collection[Key]) -> float:
+def _passed_us(
+    scene: Scene, jobs: Collection[Job], begun: Collection[tuple[int, Key]]
+) -> float:
     """Return how far jobs of others may move V after the first lane begins to wait.
 
     They were in flight then, and run until the second one begins, with tags of V.
     """
-    begun = [(min(x.arrived_us for x in jobs if x.lane == lane), lane) for lane in flows]
-    (first_us, first), (second_us, _) = sorted(begun)
+    (first_us, first), (second_us, second) = sorted(begun)
     others = sorted(
         (job.claimed_us, job.ended_us or second_us, job.lane)
         for job in jobs
-        if job.lane not in flows
+        if job.lane not in (first, second)
         and job.claimed_us is not None
         and job.claimed_us < second_us
         and (job.ended_us or second_us) > first_us
@@ -148,8 +187,12 @@ def _flow(lane: Key, scene: Scene, fleet: Fleet) -> Flow:
 
 
 def _queue_flow(queue: str, scene: Scene, fleet: Fleet) -> Flow:
+    """Return a queue's flow: it is charged by what jobs took, not by what they claim."""
     return Flow(
         weight=scene.accounts((queue, ""))[0][1],
-        cost_us=max(cost for lane, cost in fleet.cost_max_us.items() if lane[0] == queue),
-        in_flight=scene.slots + scene.depth,
+        cost_us=max(
+            *(fleet.cost_max_us[each.lane] for each in scene.honest if each.lane[0] == queue),
+            2 * max(job.cost_us for job in fleet.jobs.values() if job.queue == queue),
+        ),
+        in_flight=_rows(queue, scene, fleet),
     )
