@@ -40,7 +40,7 @@ LOWEST_TESTS := $(addprefix tests/integration/,cli/test_cli.py cli/test_bad_argu
   core/test_migrate.py worker/test_parent_start.py scheduler/test_service.py scheduler/test_cron.py worker/test_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quick room test check test-long search test-servers test-lowest test-kubernetes demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
+.PHONY: help setup quick room test check test-long proof search test-servers test-lowest test-kubernetes demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ test-long: setup ## run the hot statements over a million rows, the fair order t
 	$(PYTEST) tests/integration tests/property -m long
 	$(PYTEST) tests/property --hypothesis-profile=thorough --timeout=600
 	$(BIN)/python -m tests.support.attack_search --steps 60 --seed 1
+
+proof: setup ## run operations in every order of their steps (hours): SWITCHES=2 for a part, SCHEDULE="..." for one
+	$(if $(SCHEDULE),$(BIN)/python -m tests.interleavings $(SCHEDULE),FAIRLEAD_TEST_SWITCHES=$(or $(SWITCHES),0) $(PYTEST) tests/interleavings -m proof)
 
 search: setup ## look for a worse attack on the fair order, from a printed seed: make search STEPS=1000
 	$(BIN)/python -m tests.support.attack_search $(if $(STEPS),--steps $(STEPS)) $(if $(SEARCH_SEED),--seed $(SEARCH_SEED))

@@ -1,0 +1,65 @@
+"""The arena in which schedules run: one for each test process."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead_cli.dev.postgres import Server
+from tests.interleavings import pauses
+from tests.interleavings.exploring import Arena
+from tests.support.databases import cloned_database
+
+Database = Connection[TupleRow]
+MakeArena = Callable[..., Arena]
+
+
+@pytest.fixture(scope="session")
+def arena(server: Server, databases: Database) -> Iterator[Arena]:
+    """Yield the arena of the product as it is."""
+    with ExitStack() as opened:
+        yield _made(server, databases, opened)
+
+
+@pytest.fixture
+def make_arena(server: Server, databases: Database) -> Iterator[MakeArena]:
+    """Yield a function that makes an arena of which some function is changed."""
+    with ExitStack() as opened:
+
+        def make(change: Callable[[str, str], str] | None = None, *, sides: int = 2) -> Arena:
+            return _made(server, databases, opened, change, sides=sides)
+
+        yield make
+
+
+def _made(
+    server: Server,
+    databases: Database,
+    opened: ExitStack,
+    change: Callable[[str, str], str] | None = None,
+    *,
+    sides: int = 2,
+) -> Arena:
+    url = opened.enter_context(cloned_database(server, over=databases))
+
+    def connect() -> Database:
+        return opened.enter_context(psycopg.connect(url, autocommit=True))
+
+    pauses.install(connect(), change)
+    return Arena(connect, sides)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how much was run, over all test processes."""
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        if "tests/interleavings" in report.nodeid:
+            counts.update({name: int(str(value)) for name, value in report.user_properties})
+    if counts:
+        terminalreporter.section("interleavings")
+        for name, count in counts.items():
+            terminalreporter.write_line(f"{count:>9,} {name}")
