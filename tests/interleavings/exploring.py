@@ -9,7 +9,8 @@ from psycopg.rows import TupleRow
 
 from fairlead.db.statements import load
 from tests.interleavings import invariants, starts
-from tests.interleavings.operations import Operation, finish
+from tests.interleavings.operations import Operation
+from tests.interleavings.programs import finish
 from tests.interleavings.scene import Scene, Told
 from tests.interleavings.schedules import NAMES, next_prefix, written
 from tests.interleavings.stepping import Run, Stage

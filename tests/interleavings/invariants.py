@@ -89,6 +89,10 @@ INVARIANTS = {
                WHERE e.id = j.id)
             <= cardinality(array_positions(%(dispatched)s::bigint[], j.id))
     """,
+    "what is promoted is the last of its lane": """
+        SELECT j.id FROM live j
+        WHERE j.id = ANY(%(just_promoted)s::bigint[]) AND j.seq <= %(place)s::bigint
+    """,
     "an attempt ends only with a receipt": """
         SELECT k.id FROM unnest(%(jobs)s::bigint[]) AS k (id)
         CROSS JOIN LATERAL (
@@ -112,7 +116,7 @@ INVARIANTS = {
 }
 
 _TABLES = """
-    WITH live AS MATERIALIZED (SELECT id, run_at, retry_of FROM fairlead.jobs),
+    WITH live AS MATERIALIZED (SELECT id, seq, run_at, retry_of FROM fairlead.jobs),
     queue AS MATERIALIZED (
         SELECT job_id, worker, token, claimed_at, deadline, completed FROM fairlead.work_queue),
     history AS MATERIALIZED (
@@ -165,6 +169,7 @@ def broken(db: Database, scene: Scene, told: Told, *, changed: Told) -> list[str
         "dispatched": told.dispatched,
         "recalled": told.recalled,
         "promoted": told.promoted,
+        "just_promoted": changed.promoted,
         "epochs": changed.epochs,
         "claimed": [lease.token for lease in changed.leased],
         "leased_jobs": [lease.job for lease in leased],
@@ -173,7 +178,8 @@ def broken(db: Database, scene: Scene, told: Told, *, changed: Told) -> list[str
         "finished_tokens": [lease.token for lease in finished],
     }
     # As text, which always has one type, so that the query is planned once.
-    values = {name: integers(column) for name, column in columns.items()}
+    values: dict[str, object] = {name: integers(column) for name, column in columns.items()}
+    values["place"] = scene.place
     return [f"{what}: {who}" for what, who in db.execute(_ALL.encode(), values).fetchall()]
 
 

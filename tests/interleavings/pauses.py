@@ -15,6 +15,7 @@ from psycopg.rows import TupleRow
 Database = Connection[TupleRow]
 
 FUNCTIONS = (
+    "_make_history_partitions",
     "_cancel_jobs",
     "_end_attempts",
     "_end_expired",
@@ -25,8 +26,11 @@ FUNCTIONS = (
     "_redrive",
     "cancel",
     "complete",
+    "make_history_partitions",
     "retry",
 )
+_IMPATIENT = ("make_history_partitions",)
+"""They wait for locks for as long as a schedule wants them to."""
 TABLES = ("jobs", "leaders", "work_queue", "worker_leases")
 
 _SCHEMA = """
@@ -63,7 +67,8 @@ _SOURCES = """
 _PARTITIONS = """
     SELECT c.oid::regclass::text FROM pg_class c
     WHERE c.relkind = 'r' AND c.oid::regclass::text ~ '^fairlead.job_history_.*[0-9]$'
-      AND right(c.relname, 8) <> to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')
+      AND to_date(right(c.relname, 8), 'YYYYMMDD')
+          NOT BETWEEN (now() AT TIME ZONE 'UTC')::date - 1 AND (now() AT TIME ZONE 'UTC')::date
 """
 _BEGINNING = re.compile(
     r"\s*(perform|select|with|update|insert|delete|return query|lock table|execute)\b"
@@ -73,7 +78,7 @@ _HARMLESS = re.compile(r"_require_read_committed|pg_notify|_record_audit")
 
 
 def install(db: Database, change: Callable[[str, str], str] | None = None) -> None:
-    """Put the pauses into a database, and keep no partitions of history but today's.
+    """Put the pauses into a database, and keep only partitions of history up to today.
 
     Each costs every schedule a part of a millisecond.
 
@@ -88,6 +93,8 @@ def install(db: Database, change: Callable[[str, str], str] | None = None) -> No
         text = paused(name, text) if name in FUNCTIONS else text
         if text != stored:
             db.execute(text.encode())
+    for name in _IMPATIENT:
+        db.execute(f"ALTER FUNCTION fairlead.{name} SET lock_timeout = '60s'".encode())
     for (partition,) in db.execute(_PARTITIONS).fetchall():
         db.execute(f"DROP TABLE {partition}".encode())
     for table in TABLES:

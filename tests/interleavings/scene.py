@@ -23,6 +23,8 @@ class Scene:
     """What was dispatched; receipts may say that it has ended;"""
     finished: tuple[Lease, ...] = ()
     """and what handlers have completed."""
+    place: int = 0
+    """The last place of a lane."""
 
 
 @dataclass(slots=True)

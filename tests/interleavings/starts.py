@@ -149,6 +149,11 @@ def failed(db: Database, scene: Scene) -> Scene:
     return scene
 
 
+def unpartitioned(db: Database, scene: Scene) -> Scene:
+    """A worker holds two jobs on a day without a partition of history."""
+    return running(db, scene)
+
+
 STARTS: dict[str, Make] = {
     make.__name__: make
     for make in (
@@ -167,8 +172,17 @@ STARTS: dict[str, Make] = {
         expired,
         queued_expired,
         failed,
+        unpartitioned,
     )
 }
+_UNPARTITION = """
+    FOR partition IN
+        SELECT c.oid::regclass::text FROM pg_class c
+        WHERE c.relkind = 'r' AND c.oid::regclass::text ~ '^fairlead.job_history_.*[0-9]$'
+    LOOP
+        EXECUTE 'DROP TABLE ' || partition;
+    END LOOP;
+"""
 
 
 def make(db: Database, name: str) -> Scene:
@@ -186,11 +200,12 @@ def make(db: Database, name: str) -> Scene:
     scene = Scene((jobs[0], jobs[1]), race.lead(db), worker, other, last)
     scene = STARTS[name](db, scene)
     _keep(db, name)
-    return scene
+    (place,) = db.execute("SELECT last_value FROM fairlead.places").fetchone() or (0,)
+    return replace(scene, place=place)
 
 
 def _keep(db: Database, name: str) -> None:
-    body: list[str] = []
+    body = [_UNPARTITION] if name == unpartitioned.__name__ else list[str]()
     for table in TABLES:
         (columns,) = db.execute(_COLUMNS, [f"fairlead.{table}"]).fetchone() or ("",)
         kept = f"proof.{name}_{table}"
@@ -203,5 +218,6 @@ def _keep(db: Database, name: str) -> None:
             )
     db.execute(
         f"CREATE FUNCTION proof.restore_{name}() RETURNS void LANGUAGE plpgsql"
-        f" SET session_replication_role = replica AS $$ BEGIN {' '.join(body)} END $$".encode()
+        " SET session_replication_role = replica"
+        f" AS $$ DECLARE partition text; BEGIN {' '.join(body)} END $$".encode()
     )

@@ -76,12 +76,10 @@ class Side:
             self.trail.append("commit")
             self._go_on([])
             return True
-        if not self.in_transaction:
-            self.db.execute("BEGIN")
-            self.in_transaction = True
         text, values = self.todo
-        sent = ClientCursor(self.db).mogrify(text, values).encode()
-        self.db.pgconn.send_query(sent)
+        sent = ClientCursor(self.db).mogrify(text, values)
+        self.db.pgconn.send_query((sent if self.in_transaction else f"BEGIN; {sent}").encode())
+        self.in_transaction = True
         self.state = "running"
         return False
 

@@ -7,7 +7,8 @@ import pytest
 from fairlead.db.statements import load
 from tests.interleavings.conftest import MakeArena
 from tests.interleavings.exploring import Arena
-from tests.interleavings.operations import BY_NAME, Operation, dispatching
+from tests.interleavings.operations import BY_NAME, Operation
+from tests.interleavings.programs import dispatching
 
 
 @dataclass(frozen=True, slots=True)
