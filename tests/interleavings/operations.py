@@ -19,6 +19,7 @@ from tests.interleavings.programs import (
     completing,
     dispatching,
     evicting,
+    expired,
     failing,
     finishing,
     finishing_crossed,
@@ -27,6 +28,7 @@ from tests.interleavings.programs import (
     first,
     handing_back,
     leading,
+    listed,
     pairs,
     promoted,
     recalled,
@@ -99,23 +101,32 @@ OPERATIONS = (
     Operation("evict", evicting),
     Operation("steal", stealing),
     Operation("steal_and_claim", then(stealing, claiming(lambda scene: scene.other))),
-    Operation("mark_dead", leading("mark_dead", {"worker_lease_seconds": 0, "limit": 10})),
+    Operation(
+        "mark_dead", leading("mark_dead", {"worker_lease_seconds": 0, "limit": 10}, tell=listed)
+    ),
     Operation(
         "deregister",
         simple(lambda scene: sent(PARENT, "deregister", workers=integers([scene.worker]))),
     ),
     Operation("promote", leading("promote", AFTER, tell=promoted)),
     Operation("promote_turns", leading("promote_turns", TURNS, tell=promoted)),
-    Operation("expire", leading("expire", AFTER)),
-    Operation("expire_turns", leading("expire_turns", TURNS)),
+    Operation("expire", leading("expire", AFTER, tell=expired)),
+    Operation("expire_turns", leading("expire_turns", TURNS, tell=expired)),
     Operation("recall", leading("recall", {}, ids=True, tell=recalled)),
     Operation(
         "raise_tags",
-        leading("raise_tags", {"by": 500, "largest": 1 << 60}, ids=True, package=LOOP),
+        leading(
+            "raise_tags", {"by": 500, "largest": 1 << 60}, ids=True, package=LOOP, tell=listed
+        ),
     ),
     Operation(
         "renumber",
-        leading("renumber", {"large": 900, "ahead_max": 1000, "limit": 10}, package=LOOP),
+        leading(
+            "renumber",
+            {"large": 900, "ahead_max": 1000, "limit": 10},
+            package=LOOP,
+            tell=listed,
+        ),
     ),
     Operation(
         "lower_floor",

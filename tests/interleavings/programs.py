@@ -197,11 +197,12 @@ def beginning_in_quarantine(scene: Scene, _told: Told) -> Program:
     yield None
 
 
-def evicting(scene: Scene, _told: Told) -> Program:
+def evicting(scene: Scene, told: Told) -> Program:
     """Ask what is held to make room."""
     names = ["default"] * len(scene.leases)
     named = {"epoch": scene.epoch, "queues": names, "tenants": names}
-    yield sent(BACKGROUND, "evict", **pairs(scene.leases), **named)
+    rows = yield sent(BACKGROUND, "evict", **pairs(scene.leases), **named)
+    told.epochs += [scene.epoch for _ in rows[:1]]
     yield None
 
 
@@ -271,6 +272,16 @@ def recalled(told: Told, rows: Sequence[Row]) -> list[int]:
     jobs = [row["r"] for row in rows]
     told.recalled += jobs
     return jobs
+
+
+def listed(_told: Told, rows: Sequence[Row]) -> list[int]:
+    """Return a number for each row: each is something that was changed."""
+    return [number for number, _ in enumerate(rows)]
+
+
+def expired(_told: Told, rows: Sequence[Row]) -> list[int]:
+    """Return how many jobs have ended, if any."""
+    return [row["ended"] for row in rows if row["ended"]]
 
 
 def _stolen(_told: Told, rows: Sequence[Row]) -> list[int]:
