@@ -165,7 +165,7 @@ class HandlersFleet(Fleet):
     def pass_over(self, full_kinds: tuple[str, ...]) -> None:
         """Report the rows of these kinds, first of all those that would be claimed first."""
         passed = [i for _, _, i in sorted(self._queued) if self.rows[i].kind in full_kinds]
-        self._receipts += [("passed over", job_id, 0) for job_id in passed[:_PASSED_MAX]]
+        self._receipts.extend(("passed over", job_id, 0) for job_id in passed[:_PASSED_MAX])
 
     def began(self, job_id: int) -> None:
         """Note that a job's handler has begun in its slot: this is what the checker means."""

@@ -104,9 +104,10 @@ class Worker:
     @property
     def slotless(self) -> int:
         """How many attempts it holds beside those slots."""
-        gated = sum(process.slots.waiting_count for process in self._processes)
+        claiming = sum(process.slots.slotless for process in self._processes)
         suspects = len(self._waiting) + len(self._alone) - len(self._lent)
-        return gated + max(0, suspects) + sum(x.process.slots.busy for x in self._retiring)
+        retiring = sum(len(each.process.started) for each in self._retiring)
+        return claiming + max(0, suspects) + retiring
 
     def wake(self) -> None:
         """Claim what there is room for."""
