@@ -65,7 +65,7 @@ def test_an_honest_tenant_has_its_share_beside_handlers_that_do_harm(row: str) -
         "one at a time",
         "plain processes",
         "blocks the loop",
-        "empty jobs",
+        succeeds("empty jobs", "p99 0.64 s: it waits behind what was claimed at their rate"),
     ],
 )
 def test_a_quiet_tenant_waits_no_longer_than_twice_what_it_does_beside_plain_handlers(

@@ -335,6 +335,6 @@ ATTACKS: Mapping[str, Attack] = {
         jobs=600,
         alone_us=SECOND,
     ),
-    "empty jobs": Attack(kind=kind("empty", keeps_loop=True), cost_us=20, jobs=30_000),
+    "empty jobs": Attack(kind=kind("empty", keeps_loop=True), cost_us=20, jobs=100_000),
 }
 """By what the attacker's handlers do. One that extends its time has what the pool allows."""
