@@ -19,11 +19,13 @@ from tests.support.simulated_jobs import (
     RETIRING,
     SPARE,
     STALLS,
+    STAND_IN,
+    TEMPLATE,
 )
 
 SHARE = 0.95
 """Of its entitlement, which an honest tenant has at least."""
-DEATHS = (HISTORY, BREAKER, SPARE, RETIRING)
+DEATHS = (HISTORY, BREAKER, SPARE, RETIRING, TEMPLATE, STAND_IN)
 
 
 @cache
@@ -46,8 +48,8 @@ def succeeds(row: str, achieved: str) -> object:
         "one at a time",
         "plain processes",
         "blocks the loop",
-        succeeds("dies every 3 s", "share 0.93: starts of processes, and what ran in them"),
-        succeeds("ignores its timeout", "share 0.90: slots until it is killed, and starts"),
+        "dies every 3 s",
+        "ignores its timeout",
         "extends for ever",
         "empty jobs",
     ],
@@ -110,6 +112,24 @@ def test_without_its_defence_an_attack_takes_what_it_did_on_postgresql(
 ) -> None:
     """The share was as low before there were these defences: `before` of HANDLERS.toml."""
     assert play(ATTACKS[row], without=frozenset(without)).others.share <= share
+
+
+@pytest.mark.parametrize(
+    ("row", "without"),
+    [
+        ("dies every 3 s", TEMPLATE),
+        ("ignores its timeout", TEMPLATE),
+        ("ignores its timeout", STAND_IN),
+    ],
+)
+def test_quick_starts_and_slots_that_are_given_up_are_worth_a_part_of_the_share(
+    row: str, without: str
+) -> None:
+    """Without either an honest tenant has 0.04 of its entitlement less."""
+    assert (
+        play(ATTACKS[row], without=frozenset({without})).others.share
+        <= played(row).others.share - 0.04
+    )
 
 
 def test_unwatched_a_handler_that_blocks_the_loop_keeps_a_quiet_tenant_waiting() -> None:

@@ -1,7 +1,8 @@
 """A process of a worker in simulated time: slots that share an event loop.
 
-Slots, gates, the pace of claims and the budget of stalls are the product's own code. What runs
-is simulated: a handler keeps its slot, or the loop, for as long as its job takes.
+Slots, gates, the pace of claims, what is overdue or does not stop and the budget of stalls are
+the product's own code. What runs is simulated: a handler keeps its slot, or the loop, for as
+long as its job takes. One that does not stop gives its slot up, as in the product.
 
 Left out: the database (a claim and an ending take no time) and what a job costs beside its run.
 """
@@ -16,7 +17,12 @@ from typing import Protocol
 from fairlead.tasks import Handler
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.child.claim_rate import JobRate, Room, bounded_limit
-from fairlead_worker.child.deadline_watch import READY_SECONDS_MAX, overdue
+from fairlead_worker.child.deadline_watch import (
+    READY_SECONDS_MAX,
+    STOP_SECONDS,
+    overdue,
+    unstopped,
+)
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.child.stall_budget import STALL_SECONDS
 from fairlead_worker.ipc.attempt_table import (
@@ -35,6 +41,7 @@ from tests.support.simulated_jobs import (
     PACE,
     SECOND,
     STALLS,
+    STAND_IN,
     TIMEOUT_SECONDS,
     Clock,
     JobRow,
@@ -143,15 +150,26 @@ class Process:
                 return
 
     def look(self) -> None:
-        """Do what is done again and again: watch the loop, and stop what is overdue."""
+        """Do what is done again and again: watch the loop, or else the deadlines on it."""
         if self._is_stalled:
             self._watch_stall()
         if not self._is_stalled or self.slots.loop_stalled:
             self._return_late()
-        for attempt in overdue(self.slots.running, self._clock.now_us):
-            self.slots.stop(attempt, "timeout", ASKED, None)
+        if not self._is_stalled:
+            self._watch_deadlines()
+
+    def _watch_deadlines(self) -> None:
+        """Stop what is overdue, and let others have the slots of what does not stop."""
+        slots, now_us = self.slots, self._clock.now_us
+        for attempt in overdue(slots.running, now_us):
+            slots.stop(attempt, "timeout", ASKED, None)
             if not self._kind(attempt).never_stops:
-                self._once_free(self._clock.now_us, partial(self._end, attempt))
+                self._once_free(now_us, partial(self._end, attempt))
+        if not self._has(STAND_IN):
+            return
+        for attempt in unstopped(slots.running, now_us - int(STOP_SECONDS * SECOND)):
+            if slots.stand_in(attempt):
+                self.serve()
 
     def return_unstarted(self) -> None:
         """Return whatever has not begun."""

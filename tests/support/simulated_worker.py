@@ -3,8 +3,9 @@
 Who is a suspect after a death, when a circuit breaker opens, which kinds are moved off the
 event loop and which handlers ignored their timeouts is decided by the product's own code.
 
-Left out: retries (a failed job has ended), gates of jobs that run in quarantine, orphaned
-claims and the bound that they set, drains, lost leases, and a lack of memory.
+Left out: retries (a failed job has ended), gates of jobs that run in quarantine, a fresh
+process for one that has died there before, orphaned claims and the bound that they set, drains,
+lost leases, and a lack of memory.
 """
 
 from collections import deque
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.child.deadline_watch import STOP_SECONDS
 from fairlead_worker.child.stall_budget import StallBudget
 from fairlead_worker.ipc.interruptions import overrunners, to_blame
 from fairlead_worker.parent.blocking_kinds import BlockingKinds
@@ -26,6 +28,8 @@ from tests.support.simulated_jobs import (
     RETIRING,
     SECOND,
     SPARE,
+    STAND_IN,
+    TEMPLATE,
     Clock,
     JobRow,
     Kind,
@@ -35,8 +39,10 @@ from tests.support.simulated_process import DEATH_US, Process, Surroundings, bou
 
 LOOK_US = 25 * MS
 """How often deadlines and stalls are looked at."""
-START_US = 500 * MS
-"""How long a process takes to load the application."""
+START_US = 80 * MS
+"""How long a process takes until it is ready, if it is forked from the template."""
+START_ALONE_US = 500 * MS
+"""How long it takes as a new interpreter."""
 SPARE_US = 3 * MS
 """How long a spare takes to replace one that died."""
 REVIEW_US = 60 * MS
@@ -80,6 +86,8 @@ class Worker:
         without: frozenset[str] = frozenset(),
     ) -> None:
         self._clock, self._queue, self._concurrency = clock, queue, concurrency
+        self._waiting_max = processes * concurrency
+        """How many suspects may wait without slots."""
         self._beside = Surroundings(clock, queue, self, kinds, without, {})
         self._history, self._breakers = CrashHistory(), CrashBreakers()
         self._blocking, self._budget = BlockingKinds(), StallBudget()
@@ -91,8 +99,13 @@ class Worker:
         """Those that run in one, by token."""
         self._free_alone = 0
         """How many such processes have nothing to do."""
+        self._starts_alone = False
+        """Whether one starts: one at a time does."""
+        self._stuck = set[int]()
+        """Which of those that run in one do not stop."""
         self._lent = deque[tuple[Process, Attempt]]()
         self._retiring: list[_Retiring] = []
+        self._start_us = START_US if self._has(TEMPLATE) else START_ALONE_US
         self._processes = [Process(self._beside, concurrency) for _ in range(processes)]
         clock.at(LOOK_US, self._look)
 
@@ -173,7 +186,7 @@ class Worker:
         self._replace(process)
         if self._spare_at_us is None and self._has(SPARE):
             # Not before the replacement is ready.
-            self._spare_at_us = self._clock.now_us + 2 * START_US
+            self._spare_at_us = self._clock.now_us + 2 * self._start_us
 
     def _end(self, process: Process) -> None:
         """End a process; what it had not begun comes back soon."""
@@ -193,10 +206,10 @@ class Worker:
         if process not in self._processes:
             return
         self._processes.remove(process)
-        takes_us = START_US
+        takes_us = self._start_us
         if self._spare_at_us is not None:
-            takes_us = max(SPARE_US, min(START_US, self._spare_at_us - now_us))
-            self._spare_at_us = now_us + takes_us + START_US
+            takes_us = max(SPARE_US, min(takes_us, self._spare_at_us - now_us))
+            self._spare_at_us = now_us + takes_us + self._start_us
         self._clock.at(now_us + takes_us, self._start)
 
     def _start(self) -> None:
@@ -303,17 +316,36 @@ class Worker:
         for attempt in tuple(self._waiting):
             row = self._row(attempt.job_id)
             busy = {each.source for each in self._alone.values()} & self._breakers.open
-            if len(self._alone) < QUARANTINE_PROCESSES and row.source not in busy:
+            if self._free_alone and row.source not in busy:
                 self._waiting.remove(attempt)
+                self._free_alone -= 1
                 self._alone[attempt.token] = row
-                takes_us = 0 if self._free_alone else START_US
-                self._free_alone = max(0, self._free_alone - 1)
-                at_us = self._clock.now_us + takes_us
-                self._clock.at(at_us, partial(self._begin_alone, attempt))
-        while len(self._lent) > len(self._alone) + max(0, len(self._waiting) - self.slots):
+                self._clock.at(self._clock.now_us, partial(self._begin_alone, attempt))
+        is_full = len(self._alone) + self._free_alone >= QUARANTINE_PROCESSES
+        if self._waiting and not (is_full or self._free_alone or self._starts_alone):
+            self._starts_alone = True
+            self._clock.at(self._clock.now_us + self._start_us, self._started_alone)
+        self._return_slots()
+
+    def _started_alone(self) -> None:
+        self._starts_alone = False
+        self._free_alone += 1
+        self._run_alone()
+
+    def _return_slots(self) -> None:
+        """Return the lent slots beyond what runs, or will run as soon as it can."""
+        here = len(self._alone) + len(self._waiting)
+        run = min(here, QUARANTINE_PROCESSES)
+        surplus = max(0, here - run - self._waiting_max)
+        while len(self._lent) > run - len(self._stuck) + surplus:
             process, attempt = self._lent.popleft()
             process.slots.return_slot(attempt.key)
             process.serve()
+
+    def _stick(self, attempt: Attempt) -> None:
+        """Note that an attempt does not stop: it has no slot from now on."""
+        self._stuck.add(attempt.token)
+        self._return_slots()
 
     def _begin_alone(self, attempt: Attempt) -> None:
         row, now_us = self._row(attempt.job_id), self._clock.now_us
@@ -323,11 +355,15 @@ class Worker:
         run_us = DEATH_US if kind.ends_process else row.cost_us
         if kind.never_stops:
             run_us = min(run_us, kind.timeout_us + GRACE_US)
+            stuck_us = kind.timeout_us + int(STOP_SECONDS * SECOND)
+            if stuck_us < run_us and self._has(STAND_IN):
+                self._clock.at(now_us + stuck_us, partial(self._stick, attempt))
         self._clock.at(now_us + run_us, lambda: self._end_alone(attempt))
 
     def _end_alone(self, attempt: Attempt) -> None:
         """Take the ending of an attempt that ran alone: it is to blame if its process died."""
         row, now = self._alone.pop(attempt.token), self._clock.now
+        self._stuck.discard(attempt.token)
         kind = self._beside.kinds[row.kind]
         breaks = kind.ends_process or (kind.never_stops and row.cost_us > kind.timeout_us)
         if breaks:
