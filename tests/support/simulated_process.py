@@ -4,7 +4,8 @@ Slots, gates, the pace of claims, what is overdue or does not stop and the budge
 the product's own code. What runs is simulated: a handler keeps its slot, or the loop, for as
 long as its job takes. One that does not stop gives its slot up, as in the product.
 
-Left out: the database (a claim and an ending take no time) and what a job costs beside its run.
+Left out: the database (a claim and an ending take no time), what a job costs beside its run,
+and evictions: no attempt is asked to make room for another tenant.
 """
 
 import os

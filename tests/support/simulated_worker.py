@@ -3,9 +3,10 @@
 Who is a suspect after a death, when a circuit breaker opens, which kinds are moved off the
 event loop and which handlers ignored their timeouts is decided by the product's own code.
 
-Left out: retries (a failed job has ended), gates of jobs that run in quarantine, a fresh
-process for one that has died there before, orphaned claims and the bound that they set, drains,
-lost leases, and a lack of memory.
+Left out: evictions (no attempt is asked to make room for another tenant), retries (a failed
+job has ended), gates of jobs that run in quarantine, a fresh process for one that has died
+there before, orphaned claims and the bound that they set, drains, lost leases, and a lack of
+memory.
 """
 
 from collections import deque
