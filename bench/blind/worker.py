@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
+from bench.blind import child, template
 from fairlead_worker import main as worker
-from fairlead_worker.parent import child_handle
+from fairlead_worker.parent import child_template
 
-_COMMAND = "_command"
-"""The function that returns the command of a child."""
+MODULES = {"_TEMPLATE": template.__name__, "_CHILD": child.__name__}
+"""What the parent runs for its template and its children, replaced from outside."""
 
 
 def main() -> int:
     """Run it until SIGTERM; return its exit code."""
-    command: Callable[..., list[str]] = vars(child_handle)[_COMMAND]
-
-    def blind(*values: object, **named: object) -> list[str]:
-        python, flag, _module, *rest = command(*values, **named)
-        return [python, flag, "bench.blind.child", *rest]
-
-    setattr(child_handle, _COMMAND, blind)
+    for name, module in MODULES.items():
+        assert hasattr(child_template, name), name
+        setattr(child_template, name, module)
     return worker.main()
 
 

@@ -21,6 +21,7 @@ from tests.chaos.misfortunes import leading
 from tests.chaos.relay import relaying
 from tests.support.schedulers import led
 from tests.support.waiting import until
+from tests.support.worker_children import children_of
 
 TAKE_OVER_SECONDS = 4.0
 KINDS = {
@@ -152,7 +153,7 @@ def test_a_server_that_freezes_costs_leases_and_no_job(
     worker = fleet.worker()
     jobs = fleet.insert("grind", 12_000, 2) + fleet.insert("nap", 12_000, 2)
     until(lambda: len(fleet.jobs_of(worker)) == 4, what="four starts")
-    process_tree = worker.process_tree()
+    process_tree, children = worker.process_tree(), children_of(worker.pid)
 
     server = own_server.pid
     assert server is not None
@@ -165,7 +166,7 @@ def test_a_server_that_freezes_costs_leases_and_no_job(
             what="the request to stop in each handler",
         )
         stopped_at = max(each.at for each in fleet.events() if each.event == "stop_requested")
-        until(lambda: not alive(process_tree[1:]), what="the children's end")
+        until(lambda: not alive(children), what="the children's end")
     finally:
         send(signal.SIGCONT, backends)
     with fleet.connect() as db:

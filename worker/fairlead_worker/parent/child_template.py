@@ -22,6 +22,8 @@ from fairlead.runtime import log
 from fairlead.runtime.orphans import adopt_orphans
 from fairlead_worker.ipc import fork_request
 
+_TEMPLATE, _CHILD = "fairlead_worker.child.template", "fairlead_worker.child.child_main"
+"""The modules that are run."""
 _LOAD_SECONDS_MAX = 30.0
 """After so long children start without it."""
 _ANSWER_SECONDS_MAX = 1.0
@@ -118,7 +120,7 @@ class ChildTemplate:
                 return AdoptedProcess(pid)
         own = fork_request.descriptor_arguments(control, table)
         return subprocess.Popen(
-            [sys.executable, "-m", "fairlead_worker.child.child_main", *arguments, *own],
+            [sys.executable, "-m", _CHILD, *arguments, *own],
             pass_fds=[control, table],
             process_group=0,
             stdin=subprocess.DEVNULL,
@@ -137,12 +139,7 @@ class ChildTemplate:
         with theirs:
             try:
                 self._process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-m",
-                        "fairlead_worker.child.template",
-                        str(theirs.fileno()),
-                    ],
+                    [sys.executable, "-m", _TEMPLATE, str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     process_group=0,
                     stdin=subprocess.DEVNULL,
