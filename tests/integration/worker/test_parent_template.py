@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from psycopg import Connection
@@ -10,8 +11,10 @@ from psycopg.rows import TupleRow
 
 from fairlead_cli.dev import process_table
 from fairlead_worker.child import template
+from tests.chaos import fleet as programs
 from tests.chaos.fleet import Fleet, Program
 from tests.support.dispatching import dispatch_all
+from tests.support.late_template import FORKED_VARIABLE
 from tests.support.waiting import until
 from tests.support.worker_children import children_of
 
@@ -76,6 +79,30 @@ def test_a_template_that_does_not_answer_is_replaced_by_a_new_interpreter(
 
     assert frozen not in process_table.living()
     assert child not in {each.pid for each in fleet.events() if each.job == nap}
+
+
+def test_a_child_of_which_the_template_says_nothing_ends_and_is_nobodys(
+    database_url: str, db: Connection[TupleRow], tmp_path: Path
+) -> None:
+    """It was forked, and the parent did not wait any longer for the answer."""
+    forked = tmp_path / "forked"
+    with programs.fleet(database_url, tmp_path, {FORKED_VARIABLE: str(forked)}) as fleet:
+        worker = fleet.start(
+            "worker",
+            "tests.support.late_template_worker",
+            *("--app", "tests.chaos.app:tasks", "--concurrency", "2"),
+        )
+        until(lambda: worker.said("child.ready"), what="a child that may claim", seconds=60)
+        late = int(forked.read_text())
+        until(lambda: late not in process_table.living(), what="the end of the late child")
+
+        (nap,) = fleet.insert("nap", 1)
+        dispatch_all(db)
+        fleet.wait_until_done(30)
+
+        (child,) = children_of(worker.pid)
+        assert {(nap, child)} == {(each.job, each.pid) for each in fleet.events()}
+        assert late != child
 
 
 def names(worker: Program) -> set[str]:

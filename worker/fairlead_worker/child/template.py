@@ -30,23 +30,25 @@ _POLL_SECONDS = 0.0005
 def serve(control: socket.socket) -> list[str] | None:
     """Fork until the other end is closed, and return None; in a child, its command line."""
     gc.freeze()  # or the first collection in a child would copy most of the memory
-    control.send(fork_request.READY)
-    while True:
-        request, descriptors, _, _ = socket.recv_fds(
-            control,
-            fork_request.BYTES_MAX,
-            fork_request.DESCRIPTORS,
-            socket.MSG_CMSG_CLOEXEC,
-        )
-        if not request:
-            return None
-        pid = _fork()
-        if pid == 0:
-            control.close()
-            return [*json.loads(request), *fork_request.descriptor_arguments(*descriptors)]
-        for each in descriptors:
-            os.close(each)
-        control.send(b"%d" % pid)
+    with contextlib.suppress(ConnectionError):  # closed before it could say something
+        control.send(fork_request.READY)
+        while True:
+            request, descriptors, _, _ = socket.recv_fds(
+                control,
+                fork_request.BYTES_MAX,
+                fork_request.DESCRIPTORS,
+                socket.MSG_CMSG_CLOEXEC,
+            )
+            if not request:
+                return None
+            pid = _fork()
+            if pid == 0:
+                control.close()
+                return [*json.loads(request), *fork_request.descriptor_arguments(*descriptors)]
+            for each in descriptors:
+                os.close(each)
+            control.send(b"%d" % pid)
+    return None
 
 
 def _fork() -> int:

@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import monotonic
 
 from fairlead.runtime import log
@@ -24,7 +24,7 @@ from fairlead_worker.ipc.attempt_table import (
     new_attempt_table,
 )
 from fairlead_worker.ipc.interruptions import Cause, Died
-from fairlead_worker.parent.child_template import StartChild
+from fairlead_worker.parent.child_template import AnswerLost, ChildProcess, StartChild
 
 _READ_BYTES = 1 << 18
 _MESSAGE_BYTES_MAX = 1 << 24
@@ -56,20 +56,12 @@ class ChildHandle:
         self.cause: Cause | None = None  # why the parent ends it
         self.kill_at: float | None = None
         slots = 1 if quarantine else config.concurrency
-        descriptor = new_attempt_table(slots)
-        ours, theirs = socket.socketpair()
+        arguments = _arguments(config, slots, quarantine=quarantine)
         try:
-            self._table = AttemptTable(descriptor, slots)
-            arguments = _arguments(config, quarantine=quarantine)
-            self._process = start(arguments, theirs.fileno(), descriptor)
-        except OSError:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            os.close(descriptor)
-        ours.settimeout(0)
-        self._socket = ours
+            started = _start_process(start, arguments, slots)
+        except AnswerLost:  # whatever has been started ends, and has no part of this child's
+            started = _start_process(start, arguments, slots)
+        self._process, self._socket, self._table = started
         self._inbox = bytearray()
         self._outbox: deque[bytes] = deque()
         self.hung_up = False
@@ -181,9 +173,32 @@ class ChildHandle:
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def _arguments(config: WorkerConfig, *, quarantine: bool) -> list[str]:
-    arguments = ["--app", config.app, "--pool", config.pool]
-    arguments += ["--concurrency", str(1 if quarantine else config.concurrency)]
+def _start_process(
+    start: StartChild, arguments: Sequence[str], slots: int
+) -> tuple[ChildProcess, socket.socket, AttemptTable]:
+    """Start a process with a control socket and an attempt table that no other one has.
+
+    Raises:
+        AnswerLost: one may have been started. It ends, for nobody has the socket's other end.
+        OSError: the machine has no room for another process.
+    """
+    descriptor = new_attempt_table(slots)
+    ours, theirs = socket.socketpair()
+    try:
+        table = AttemptTable(descriptor, slots)
+        process = start(arguments, theirs.fileno(), descriptor)
+    except OSError:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+        os.close(descriptor)
+    ours.settimeout(0)
+    return process, ours, table
+
+
+def _arguments(config: WorkerConfig, slots: int, *, quarantine: bool) -> list[str]:
+    arguments = ["--app", config.app, "--pool", config.pool, "--concurrency", str(slots)]
     arguments += ["--log-format", config.log_format, "--log-level", config.log_level]
     if config.metrics_wait_bounds:
         arguments += ["--wait-bounds", ",".join(map(str, config.metrics_wait_bounds))]

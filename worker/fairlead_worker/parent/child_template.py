@@ -30,6 +30,10 @@ _ANSWER_SECONDS_MAX = 1.0
 _RESTART_SECONDS = 10.0
 
 
+class AnswerLost(OSError):
+    """The template has not said whether it has forked: a child may have the descriptors."""
+
+
 class ChildProcess(Protocol):
     """A process that this one is the parent of."""
 
@@ -112,12 +116,12 @@ class ChildTemplate:
         """Start a child with these arguments and descriptors, in a process group of its own.
 
         Raises:
+            AnswerLost: a child may have been started. The caller closes its ends, at which that
+                child ends, and tries again with other ones, without the template.
             OSError: the machine has no room for another process.
         """
         if self._is_ready:
-            pid = self._fork(arguments, control, table)
-            if pid is not None:
-                return AdoptedProcess(pid)
+            return AdoptedProcess(self._fork(arguments, control, table))
         own = fork_request.descriptor_arguments(control, table)
         return subprocess.Popen(
             [sys.executable, "-m", _CHILD, *arguments, *own],
@@ -152,10 +156,11 @@ class ChildTemplate:
         self._socket = ours
         self._log.debug("template.started", pid=self._process.pid)
 
-    def _fork(self, arguments: Sequence[str], control: int, table: int) -> int | None:
-        """Return the id of a new child; None: the template is of no more use.
+    def _fork(self, arguments: Sequence[str], control: int, table: int) -> int:
+        """Return the id of a new child.
 
         Raises:
+            AnswerLost: the template was of no more use, and has ended.
             OSError: the machine has no room for another process.
         """
         assert self._socket is not None
@@ -167,7 +172,7 @@ class ChildTemplate:
             answer = b""
         if not answer:
             self._end("it did not answer")
-            return None
+            raise AnswerLost("the template did not answer")
         pid = int(answer)
         if pid < 0:
             raise OSError("no process could be forked")
@@ -183,8 +188,6 @@ class ChildTemplate:
         process, own = self._process, self._socket
         self._process = self._socket = None
         self._is_ready = False
-        if own is not None:
-            own.close()
         if process is not None:
             if why is not None:
                 self._log.warning("template.ended", pid=process.pid, reason=why)
@@ -192,3 +195,5 @@ class ChildTemplate:
                 os.kill(process.pid, signal.SIGKILL)
             process.wait()
             self._start_at = max(self._start_at, monotonic() + _RESTART_SECONDS)
+        if own is not None:
+            own.close()
