@@ -17,7 +17,12 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker.ipc import messages
-from fairlead_worker.ipc.attempt_table import AttemptEntry, AttemptTable, new_attempt_table
+from fairlead_worker.ipc.attempt_table import (
+    AttemptEntry,
+    AttemptTable,
+    new_attempt_table,
+    stand_ins_of,
+)
 from tests.support import tree
 from tests.support.preforked import fork_server
 from tests.support.waiting import until
@@ -70,6 +75,7 @@ class RunningChild:
         descriptor = new_attempt_table(concurrency)
         self._table = AttemptTable(descriptor, concurrency)
         arguments = ["--app", app, "--pool", "default", "--concurrency", str(concurrency)]
+        arguments += ["--stand-ins", str(1 if quarantine else stand_ins_of(concurrency))]
         arguments += ["--log-format", "json", "--control-fd", "{0}", "--table-fd", "{1}"]
         arguments += ["--quarantine"] if quarantine else []
         reading, stderr = os.pipe()

@@ -33,6 +33,7 @@ from fairlead_worker.ipc.attempt_table import (
     THREAD,
     AttemptTable,
     new_attempt_table,
+    stand_ins_of,
 )
 from tests.support.attempts import claimed
 from tests.support.simulated_jobs import (
@@ -116,7 +117,7 @@ class Process:
         descriptor = new_attempt_table(concurrency)
         self.table = AttemptTable(descriptor, concurrency)
         os.close(descriptor)
-        self.slots = Slots(concurrency, self.table)
+        self.slots = Slots(concurrency, self.table, stand_ins=stand_ins_of(concurrency))
         self.is_alive = self.claims = True
         self._beside, self._sink = beside, _Sink()
         self._clock, self._queue, self._parent = beside.clock, beside.queue, beside.parent

@@ -36,7 +36,12 @@ class WorkerSettings(ServiceSettings):
         default="default", min_length=1, description="The pool whose queues it serves."
     )
     concurrency: int = Field(
-        default=50, ge=1, le=1000, description="Jobs that one child process runs at a time."
+        default=50,
+        ge=1,
+        le=1000,
+        description="Jobs that one child process runs at a time. While handlers that have to "
+        "stop do not, it runs others in their places: four at most, and no more than half of "
+        "this number, so none with 1.",
     )
     processes: int = Field(
         default=1,

@@ -9,10 +9,12 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.chaos.fleet import Fleet, Program, fleet
+from tests.chaos import fleet as programs
+from tests.chaos.fleet import Fleet, Program
 from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
 from tests.support.waiting import until
+from tests.support.worker_children import children_of
 
 pytestmark = pytest.mark.any_server
 
@@ -41,7 +43,7 @@ class Gated:
 def gated(database_url: str, tmp_path: Path) -> Iterator[Gated]:
     """Yield a fleet whose gate is closed."""
     gate = tmp_path / "gate"
-    with fleet(database_url, tmp_path, {"SLOW_APP_GATE": str(gate)}) as made:
+    with programs.fleet(database_url, tmp_path, {"SLOW_APP_GATE": str(gate)}) as made:
         yield Gated(made, gate)
 
 
@@ -96,7 +98,7 @@ def test_a_worker_that_stops_offers_no_slots(
     database_url: str, db: Connection[TupleRow], tmp_path: Path
 ) -> None:
     """It claims nothing more, so jobs dispatched for it would wait."""
-    with fleet(database_url, tmp_path) as made:
+    with programs.fleet(database_url, tmp_path) as made:
         worker = made.worker(more="--grace-seconds 10")
         made.insert("nap", 3000)
         dispatch_all(db)
@@ -108,3 +110,26 @@ def test_a_worker_that_stops_offers_no_slots(
         until(lambda: slots(db) == [1], what="the fewest slots that a row may have")
         assert [8] == before
         assert 0 == worker.process.wait(20)
+
+
+def test_a_worker_with_one_slot_runs_nothing_beside_a_handler_that_does_not_stop(
+    fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """The next job waits for the process that is started in place of the handler's."""
+    worker = fleet.worker(concurrency=1)
+    (child,) = children_of(worker.pid)
+    (deaf,) = fleet.insert("deaf", 60_000)
+    db.execute(
+        "UPDATE fairlead.jobs SET timeout = '0.1 s', max_attempts = 1 WHERE id = %s", [deaf]
+    )
+    dispatch_all(db)
+    until(lambda: fleet.started((child,)), what="a start")
+
+    (nap,) = fleet.insert("nap", 1)
+    dispatch_all(db)
+    fleet.wait_until_done(30)
+
+    assert {deaf: "failed", nap: "succeeded"} == {
+        each.job: each.outcome for each in fleet.ended()
+    }
+    assert {deaf} == {each.job for each in fleet.started((child,))}

@@ -77,7 +77,7 @@ class Child:
         self._pause: int | None = None  # the last one requested; None after `StartClaiming`
         self._claims_paused = False
         table = AttemptTable(arguments.table_fd, arguments.concurrency)
-        self._slots = Slots(arguments.concurrency, table)
+        self._slots = Slots(arguments.concurrency, table, stand_ins=arguments.stand_ins)
         self._connections = Connections(
             partial(_open, settings),
             _ready(app.handlers),

@@ -34,7 +34,7 @@ from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Stop
 from fairlead_worker.child.concurrency_gate import ConcurrencyGates
 from fairlead_worker.ipc.attempt_key import Key
-from fairlead_worker.ipc.attempt_table import CELLS, HAS_CONTENT, STAND_INS, AttemptTable
+from fairlead_worker.ipc.attempt_table import CELLS, HAS_CONTENT, AttemptTable
 
 
 class Slots:
@@ -43,16 +43,17 @@ class Slots:
     Args:
         concurrency: how many run at a time.
         table: where the running ones are recorded for the parent.
+        stand_ins: how many that do not stop give their slots up at a time.
     """
 
-    def __init__(self, concurrency: int, table: AttemptTable) -> None:
+    def __init__(self, concurrency: int, table: AttemptTable, *, stand_ins: int) -> None:
         self.concurrency = concurrency
         self.cells = table.cells
         self.held: dict[int, Attempt] = {}
         self.ready: deque[Attempt] = deque()
-        self.running: list[Attempt | None] = [None] * (concurrency + STAND_INS)
+        self.running: list[Attempt | None] = [None] * (concurrency + stand_ins)
         self._free: deque[int] = deque(range(concurrency))
-        self._stand_ins: deque[int] = deque(range(concurrency, concurrency + STAND_INS))
+        self._stand_ins: deque[int] = deque(range(concurrency, concurrency + stand_ins))
         self._given_up: set[int] = set()  # numbers that are no slots until their attempts end
         self._gates = ConcurrencyGates()
         self._admitted: deque[Attempt] = deque()  # inside their gates, and without a slot
@@ -184,7 +185,7 @@ class Slots:
     def stand_in(self, attempt: Attempt) -> bool:
         """Free another slot for one whose attempt does not stop; return whether that is done.
 
-        Not twice for one attempt, and for `STAND_INS` at a time at most.
+        Not twice for one attempt, and for `stand_ins` at a time at most.
         """
         with self._changes:
             number = attempt.slot

@@ -14,7 +14,7 @@ from fairlead_worker.ipc.attempt_key import Key
 
 CELLS = 5
 """64-bit cells per record: job id (0: the slot is free), token, started, deadline, flags."""
-STAND_INS = 4
+STAND_INS_MAX = 4
 """How many attempts that do not stop may run beyond a child's slots: see `child.slots`."""
 UNSTORED_CELLS = 3
 """Cells per record of an attempt that has ended: job id (0: there is none), token, run time."""
@@ -77,7 +77,7 @@ class AttemptTable:
 
     def __init__(self, descriptor: int, slots: int) -> None:
         self.cells = memoryview(mmap.mmap(descriptor, _size(slots))).cast("q")
-        self._records = slots + STAND_INS
+        self._records = slots + STAND_INS_MAX
 
     @property
     def unstored_cells(self) -> range:
@@ -122,6 +122,14 @@ class AttemptTable:
         )
 
 
+def stand_ins_of(concurrency: int) -> int:
+    """Return how many attempts that do not stop give their slots up in a child, at a time.
+
+    At most half of the slots, so that a child that runs one job at a time does so always.
+    """
+    return min(STAND_INS_MAX, concurrency // 2)
+
+
 def new_attempt_table(slots: int) -> int:
     """Return a new descriptor of an empty attempt table; the caller closes it.
 
@@ -146,4 +154,4 @@ def _ended(job_id: int, token: int) -> AttemptEntry:
 
 def _size(slots: int) -> int:
     """Return how many bytes a table has."""
-    return ((slots + STAND_INS) * CELLS + UNSTORED_MAX * UNSTORED_CELLS) * 8
+    return ((slots + STAND_INS_MAX) * CELLS + UNSTORED_MAX * UNSTORED_CELLS) * 8

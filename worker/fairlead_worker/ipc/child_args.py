@@ -12,6 +12,7 @@ class ChildArguments(Namespace):
     app: str
     pool: str
     concurrency: int
+    stand_ins: int
     control_fd: int
     table_fd: int
     quarantine: bool
@@ -29,7 +30,7 @@ def read(arguments: Sequence[str]) -> ChildArguments:
     parser = ArgumentParser(prog="fairlead_worker.child.child_main", allow_abbrev=False)
     for name in ("--app", "--pool"):
         parser.add_argument(name, required=True)
-    for name in ("--concurrency", "--control-fd", "--table-fd"):
+    for name in ("--concurrency", "--stand-ins", "--control-fd", "--table-fd"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--quarantine", action="store_true")
     parser.add_argument("--wait-bounds", type=_numbers, default=())

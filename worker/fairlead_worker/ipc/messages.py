@@ -4,16 +4,16 @@ The parent starts a child by exec and leaves it two descriptors: one end of a Un
 on which both sides write one JSON object per line, and the attempt table.
 
     python -m fairlead_worker.child.child_main --app module:attribute --pool P
-        --concurrency N --control-fd F --table-fd F [--quarantine] [--wait-bounds SECONDS,…]
-        [--log-format auto|json|console] [--log-level info]
+        --concurrency N --stand-ins N --control-fd F --table-fd F [--quarantine]
+        [--wait-bounds SECONDS,…] [--log-format auto|json|console] [--log-level info]
 
 The child reads the database's address from the environment, and connects when the parent has
-sent `MayConnect`. It claims nothing before
-`StartClaiming`, which names the worker's row: the parent registers once a child is ready. With
-`--quarantine` the child claims nothing at all: it runs the leased attempts that it is sent with
-`RunSuspect`, one after another; N is 1 then. A child leads a process group of its own (the
-parent starts it with `process_group=0`): handlers with `process=True` run in processes of that
-group, so ending the child means ending the group.
+sent `MayConnect`. It claims nothing before `StartClaiming`, which names the worker's row: the
+parent registers once a child is ready. With `--quarantine` the child claims nothing at all: it
+runs the leased attempts that it is sent with `RunSuspect`, one after another; `--concurrency`
+is 1 then. A child leads a process group of its own (the parent starts it with
+`process_group=0`): handlers with `process=True` run in processes of that group, so ending the
+child means ending the group.
 
 The parent ends a handler that ignores its deadline: when a record's deadline has passed by the
 parent's grace, it kills the group, ends that attempt as failed and releases the others. The

@@ -22,6 +22,7 @@ from fairlead_worker.ipc.attempt_table import (
     AttemptTable,
     UnstoredSuccess,
     new_attempt_table,
+    stand_ins_of,
 )
 from fairlead_worker.ipc.interruptions import Cause, Died
 from fairlead_worker.parent.child_template import AnswerLost, ChildProcess, StartChild
@@ -199,6 +200,7 @@ def _start_process(
 
 def _arguments(config: WorkerConfig, slots: int, *, quarantine: bool) -> list[str]:
     arguments = ["--app", config.app, "--pool", config.pool, "--concurrency", str(slots)]
+    arguments += ["--stand-ins", str(stand_ins_of(config.concurrency))]
     arguments += ["--log-format", config.log_format, "--log-level", config.log_level]
     if config.metrics_wait_bounds:
         arguments += ["--wait-bounds", ",".join(map(str, config.metrics_wait_bounds))]

@@ -3,9 +3,10 @@
 The child that claimed a suspect job sends it to the parent and lends a slot for it. From then
 on the job is the parent's, even if that child dies. A slot stays lent while any suspect job
 runs that needs one; a job that waits for a process returns its slot at once, and one that does
-not stop as soon as that is seen, so that other jobs run there. Only beyond as many waiting jobs
-as the worker has slots do further ones keep their slots and so slow claims down: where
-processes die faster than that, more jobs would only meet the same end.
+not stop as soon as that is seen, so that other jobs run there, unless children have one slot
+each. Only beyond as many waiting jobs as the worker has slots do further ones keep their slots
+and so slow claims down: where processes die faster than that, more jobs would only meet the
+same end.
 
 A job of a kind with `concurrency=` enters the gate of the child that claimed it before it comes
 here, and leaves it when it is here no longer.

@@ -98,7 +98,7 @@ def test_a_cancelled_attempt_does_not_get_its_deadline_back(
     table: AttemptTable, who: str
 ) -> None:
     """Whoever moves it meanwhile: the parent would wait for it as if nobody had asked."""
-    slots, beside = Slots(1, table), Beside()
+    slots, beside = Slots(1, table, stand_ins=0), Beside()
     reports = ProgressReports(slots, lambda: None)
     attempt = Interrupted(claimed(1, 101), handler(), Sink(), 0)
     attempt.beside = beside
@@ -120,7 +120,7 @@ def test_what_is_asked_to_stop_is_spared_the_stalls_of_others_like_all(
     table: AttemptTable,
 ) -> None:
     """It cannot stop while another one keeps the loop, and would be blamed for that."""
-    slots = Slots(1, table)
+    slots = Slots(1, table, stand_ins=0)
     (attempt,) = attempts(1, handler())
     start(slots, attempt, LATER_US)
     slots.stop(attempt, "cancelled", ASKED | CANCELLED, 2000)
@@ -135,7 +135,7 @@ def test_a_change_of_what_has_ended_meets_nothing_that_runs_in_its_slot(
     table: AttemptTable,
 ) -> None:
     """Also where it ends, and the next one begins, in the middle of the change."""
-    slots, beside = Slots(1, table), Beside()
+    slots, beside = Slots(1, table, stand_ins=0), Beside()
     slots.running = Running(1, beside)
     old, new = attempts(2, handler())
     start(slots, old, 1)

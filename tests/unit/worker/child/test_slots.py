@@ -16,10 +16,10 @@ from fairlead_worker.child.slots import Slots
 from fairlead_worker.ipc.attempt_table import (
     ASYNC,
     CANCELLED,
-    STAND_INS,
     THREAD,
     AttemptTable,
     new_attempt_table,
+    stand_ins_of,
 )
 from tests.support.attempts import claimed
 
@@ -46,14 +46,20 @@ def attempts(count: int, run_by: Handler) -> list[Attempt]:
     return [Attempt(claimed(n, 100 + n), run_by, Sink(), 0) for n in range(1, count + 1)]
 
 
+def slots_of(concurrency: int) -> Slots:
+    """Return so many slots with an attempt table, as a child has them."""
+    descriptor = new_attempt_table(concurrency)
+    try:
+        table = AttemptTable(descriptor, concurrency)
+        return Slots(concurrency, table, stand_ins=stand_ins_of(concurrency))
+    finally:
+        os.close(descriptor)
+
+
 @pytest.fixture
 def slots() -> Slots:
     """Return two slots with an attempt table."""
-    descriptor = new_attempt_table(2)
-    try:
-        return Slots(2, AttemptTable(descriptor, 2))
-    finally:
-        os.close(descriptor)
+    return slots_of(2)
 
 
 def entered(slots: Slots) -> int:
@@ -135,20 +141,35 @@ def test_an_attempt_that_does_not_stop_gives_up_its_slot(slots: Slots) -> None:
     assert (2, 0) == (slots.free, slots.busy)
 
 
-def test_few_attempts_at_a_time_have_others_run_in_their_places(slots: Slots) -> None:
-    """Each keeps a thread. The end of one lets another give up its slot; it has none itself."""
-    stuck = attempts(STAND_INS + 1, handler())
-    gave_up: list[bool] = []
-    for each in stuck:
-        slots.ready.append(each)
-        assert each is slots.next(entered(slots))
-        slots.record_start(each, ASYNC)
-        gave_up.append(slots.stand_in(each))
+def stick(slots: Slots, attempt: Attempt) -> bool:
+    """Begin an attempt that does not stop; return whether it gave up its slot."""
+    slots.ready.append(attempt)
+    assert attempt is slots.next(entered(slots))
+    slots.record_start(attempt, ASYNC)
+    return slots.stand_in(attempt)
 
-    assert [True] * STAND_INS + [False] == gave_up
-    first, *_, last = stuck
+
+@pytest.mark.parametrize(("concurrency", "most"), [(1, 0), (2, 1), (7, 3), (8, 4), (50, 4)])
+def test_few_attempts_at_a_time_have_others_run_in_their_places(
+    concurrency: int, most: int
+) -> None:
+    """Half of the slots and four at most, since each keeps a thread; of a single slot none."""
+    slots = slots_of(concurrency)
+
+    gave_up = [stick(slots, each) for each in attempts(most + 1, handler())]
+
+    assert [True] * most + [False] == gave_up
+    assert (concurrency - 1, most) == (slots.free, slots.slotless)
+
+
+def test_the_end_of_what_does_not_stop_lets_another_give_up_its_slot(slots: Slots) -> None:
+    """It has none itself any more."""
+    first, last = attempts(2, handler())
+    assert [True, False] == [stick(slots, each) for each in (first, last)]
+
     slots.record_end(first)
     assert slots.next(first.slot) is None
+
     assert [False, True] == [slots.stand_in(first), slots.stand_in(last)]
 
 

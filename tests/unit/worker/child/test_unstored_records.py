@@ -31,7 +31,7 @@ def table() -> AttemptTable:
 @pytest.fixture
 def slots(table: AttemptTable) -> Slots:
     """Return two slots with that table."""
-    return Slots(2, table)
+    return Slots(2, table, stand_ins=0)
 
 
 def run(slots: Slots, attempt: Attempt, *, ending: Ending | None = None) -> None:
