@@ -107,10 +107,10 @@ def test_an_early_completion_frees_no_slot_of_a_limit() -> None:
         ("ignores its timeout", DEATHS, 0.85),
     ],
 )
-def test_without_its_defence_an_attack_takes_what_it_did_on_postgresql(
+def test_without_its_defence_an_attack_leaves_others_less_than_their_share(
     row: str, without: tuple[str, ...], share: float
 ) -> None:
-    """The share was as low before there were these defences: `before` of HANDLERS.toml."""
+    """No more than this, which is near what HANDLERS.toml has as `before`, or above it."""
     assert play(ATTACKS[row], without=frozenset(without)).others.share <= share
 
 

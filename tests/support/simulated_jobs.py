@@ -11,7 +11,7 @@ from fairlead_worker.ipc.source import Source
 MS, SECOND = 1000, 1_000_000
 TIMEOUT_SECONDS = 60.0
 """Of handlers that set none."""
-ENDS, GATES, PACE, STALLS = "slots until the end", "gates", "pace of full slots", "loop watch"
+ENDS, GATES, STALLS = "slots until the end", "gates", "loop watch"
 HISTORY, BREAKER, SPARE, RETIRING = "crash history", "circuit breaker", "spare", "retiring"
 TEMPLATE, STAND_IN = "template of children", "slots of what does not stop"
 """Defences that can be left away, to see what an attack would do without them."""

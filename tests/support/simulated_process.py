@@ -40,7 +40,6 @@ from tests.support.simulated_jobs import (
     ENDS,
     GATES,
     MS,
-    PACE,
     SECOND,
     STALLS,
     STAND_IN,
@@ -212,8 +211,7 @@ class Process:
         slots, clock = self.slots, self._clock
         if not self.claims or slots.loop_stalled:
             return False
-        full = slots.free == 0 and self._has(PACE)
-        self._rate = self._rate.after(self._ended, clock.now, full=full)
+        self._rate = self._rate.after(self._ended, clock.now, full=slots.free == 0)
         room = Room(free=slots.free, ready=len(slots.ready), held=len(slots.held))
         limit = bounded_limit(room, self._rate.prefetch, None)
         if limit <= 0:
