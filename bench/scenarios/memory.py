@@ -1,4 +1,7 @@
-"""P11: resident memory of the scheduler with ten thousand lanes and of a worker's processes."""
+"""P11: resident memory of the scheduler with ten thousand lanes and of a worker's processes.
+
+Those are the parent, its child, and the template that forks children.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,11 @@ def run(context: Context) -> Outcome:
         figure("scheduler_mib", "scheduler, 10,000 lanes", "MiB", [leader.rss_mib]),
         figure("parent_mib", "worker parent", "MiB", [ours.parent_memory.rss_mib]),
         figure("child_mib", "worker child", "MiB", [ours.child_memory.rss_mib]),
+        figure("template_mib", "template of children", "MiB", [ours.template_memory.rss_mib]),
         figure("scheduler_pss_mib", "scheduler, shared pages split", "MiB", [leader.pss_mib]),
         figure("parent_pss_mib", "parent, the same", "MiB", [ours.parent_memory.pss_mib]),
         figure("child_pss_mib", "child, the same", "MiB", [ours.child_memory.pss_mib]),
+        figure("template_pss_mib", "template, the same", "MiB", [ours.template_memory.pss_mib]),
     )
     say("  memory: " + ", ".join(f"{each.label} {each.value.median:,.1f}" for each in figures))
     return Outcome(scenario="P11", figures=figures)

@@ -9,6 +9,7 @@ from bench.context import Context, say
 from bench.outcome import Figure, Outcome, Row, figure
 from bench.processes import Memory, memory, task_cpu_seconds, wait_until
 from bench.rounds import template
+from tests.support.worker_children import children_of
 
 _DATABASE = "worker"
 _JOBS = 50_000
@@ -23,6 +24,8 @@ class Observed:
     children_us: tuple[float, ...]
     parent_memory: Memory
     child_memory: Memory
+    template_memory: Memory
+    """Of the process that forks the children."""
 
 
 def _cpu(running: live.Live) -> tuple[float, float]:
@@ -44,11 +47,12 @@ def _round(context: Context, running: live.Live) -> tuple[float, float]:
     return (after[0] - before[0]) / _JOBS * 1e6, (after[1] - before[1]) / _JOBS * 1e6
 
 
-def _memories(running: live.Live) -> tuple[Memory, Memory]:
-    parent, *children = running.worker_pids()
-    return memory(parent), max(
-        (memory(child) for child in children), key=lambda one: one.rss_mib
-    )
+def _memories(running: live.Live) -> tuple[Memory, Memory, Memory]:
+    """Return the memory of the parent, its child and the template of children."""
+    parent, *below = running.worker_pids()
+    (child,) = children_of(parent)
+    (forks,) = (pid for pid in below if pid != child)
+    return memory(parent), memory(child), memory(forks)
 
 
 def observe(context: Context) -> Observed:
@@ -64,13 +68,14 @@ def observe(context: Context) -> Observed:
             _round(context, running)
             for _turn in range(context.rounds(_ROUNDS_QUICK, _ROUNDS_LONG))
         ]
-        parent_memory, child_memory = _memories(running)
+        parent_memory, child_memory, template_memory = _memories(running)
     server.drop_database(_DATABASE)
     observed = Observed(
         parent_us=tuple(parent for parent, _child in rounds),
         children_us=tuple(child for _parent, child in rounds),
         parent_memory=parent_memory,
         child_memory=child_memory,
+        template_memory=template_memory,
     )
     context.kept["worker"] = observed
     return observed
