@@ -5,6 +5,7 @@ removes the mark. Shares are those that an independent checker finds in raw clai
 """
 
 from functools import cache
+from random import Random
 
 import pytest
 
@@ -13,9 +14,11 @@ from tests.support.adversaries import (
     LIAR,
     LONG_US,
     VICTIMS,
+    backlog,
     short_jobs_claimed_ahead,
+    steady,
 )
-from tests.support.attacked_fleet import SECOND, Outcome, outcome, play
+from tests.support.attacked_fleet import MS, SECOND, Outcome, Scene, outcome, play
 from tests.support.entitlements import Path, fluid
 
 SHARE = 0.95
@@ -133,6 +136,27 @@ def test_jobs_that_are_claimed_ahead_use_nothing_until_they_have_slots() -> None
     third_us = scene.slots * scene.seconds * SECOND / 3
     assert all(fleet.served_us[lane] >= 0.9 * third_us for lane in (*VICTIMS, LIAR))
     assert found.wait_us(99) <= SECOND
+
+
+def test_tenants_of_the_first_moments_wait_no_longer_once_they_are_known() -> None:
+    """Two hundred with a job a second, when two begin: the reserve blocked some meanwhile."""
+    seconds, draw = 12, Random(1)
+    quiet = tuple(("q", f"c{number}") for number in range(200))
+    small = tuple(
+        job
+        for lane in quiet
+        for from_us in (draw.randrange(400 * MS),)
+        for job in steady(lane, 50 * MS, SECOND, from_us=from_us, until_us=seconds * SECOND)
+    )
+    busy = tuple(
+        job for lane in VICTIMS for job in backlog(lane, 200 * MS, 1500, at_us=2 * SECOND)
+    )
+    scene = Scene(seconds=seconds, honest=small + busy, attack=(), busy=VICTIMS, quiet=quiet)
+
+    found = outcome(scene, play(scene, attacked=True).jobs.values())
+
+    assert found.wait_us(99) <= SECOND // 2
+    assert found.share >= SHARE
 
 
 @pytest.mark.parametrize("row", ["claims months in fresh queues"])

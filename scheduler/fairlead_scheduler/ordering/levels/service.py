@@ -44,7 +44,7 @@ class Service:
         self.known_us = 0
         """Since when it is known."""
         self.put_off = False
-        """Whether it was let in at the newcomers' rate, and its first turn is still to come."""
+        """Whether it was let in at the newcomers' rate, and does not compete yet."""
         self.debt = 0
         """By how much its start tag is below S, for the first turn since it began to wait."""
         self.behind_at_turn = 0

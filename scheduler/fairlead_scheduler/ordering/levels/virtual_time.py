@@ -304,7 +304,7 @@ class VirtualTime(Generic[M]):
     def _admit(self, member: M) -> None:
         """Let a newcomer that was put off compete."""
         service = member.service
-        service.put_off, service.attained = False, self.now
+        service.attained = self.now
         service.debt = self.now - member.start
         self._compete(member)
 
@@ -432,7 +432,7 @@ class VirtualTime(Generic[M]):
         """Count A in the mean."""
         service = member.service
         self.serve(member, 0, 0)
-        service.competes = True
+        service.competes, service.put_off = True, False
         self._competing += 1
         self._weight += member.weight
         self._weight_squares += member.weight * member.weight

@@ -264,6 +264,28 @@ def test_a_newcomer_that_is_put_off_competes_from_its_first_turn_on() -> None:
     assert (last.service.competes, last.start) == (True, bench.time.now)
 
 
+def test_a_newcomer_that_competes_after_it_was_blocked_is_put_off_no_more() -> None:
+    """V has reached its tag meanwhile; later it is known, and its turns are its own."""
+    bench = Bench(1.0)
+    bench.time.pass_to(1)
+    names = [bench.add() for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE)
+    blocked = names[0]
+    bench.time.leave(blocked)
+    bench.serve(0, 10 * MS)
+    bench.time.enter(blocked, LATE)
+    assert blocked.service.competes
+    for _ in range(3):
+        bench.serve(blocked.index, 1 * MS)
+
+    bench.time.pass_to(600 * MS)
+    later = bench.time.postpone()
+
+    assert names[1:] == later
+    assert blocked.start == 13 * MS
+
+
 def test_a_newcomer_that_was_not_put_off_competes_again_after_it_was_blocked() -> None:
     """Also if it was lifted meanwhile, as lanes are that wait for a place."""
     bench = Bench(1.0, 1.0)
