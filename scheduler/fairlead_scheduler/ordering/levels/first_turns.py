@@ -147,7 +147,13 @@ class AtOnce:
         """Whether one that was known before them has begun."""
 
     def begin(self, at_us: int, *, are_all_new: bool) -> None:
-        """Let newcomers go at once from now on."""
+        """Let newcomers go at once from now on, if none may yet.
+
+        Those that came while all were new may be gone, or blocked, when others are known: then
+        it is for the sake of these from now on, and no more for that of any with several jobs.
+        """
+        if self.is_open and (are_all_new or not self._are_all_new):
+            return
         self.is_open, self._since_us, self._are_all_new = True, at_us, are_all_new
         self._is_over = False
 

@@ -297,8 +297,7 @@ class VirtualTime(Generic[M]):
             return first > self.now
         if not self._competing or (self._are_all_new and standing == PREFERRED):
             return False
-        if not self._at_once.is_open:
-            self._at_once.begin(self.at_us, are_all_new=self._are_all_new)
+        self._at_once.begin(self.at_us, are_all_new=self._are_all_new)
         return True
 
     def _admit(self, member: M) -> None:

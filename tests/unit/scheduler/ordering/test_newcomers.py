@@ -148,6 +148,28 @@ def test_one_that_is_known_only_since_the_names_came_does_not_go_before_them() -
     assert [] == bench.time.postpone()
 
 
+def test_a_wave_waits_for_none_of_its_own_though_a_name_left_when_all_were_new() -> None:
+    """It was cancelled in the first half second; others are known by now, and idle."""
+    bench = Bench(1.0)
+    bench.time.pass_to(1)
+    cancelled = bench.add()
+    bench.time.enter(cancelled, LATE)
+    bench.time.leave(cancelled)
+    bench.time.pass_to(1000 * MS)
+    for _ in range(2):
+        bench.serve(0, 100 * MS)
+    bench.time.leave(bench.members[0])
+    bench.time.pass_to(5000 * MS)
+    bench.time.lift()
+    wave = [bench.add(start=bench.time.now) for _ in range(40)]
+    for newcomer in wave:
+        bench.time.enter(newcomer, LATE, has_several=True)
+    bench.time.pass_to(5100 * MS)
+    bench.serve(wave[0].index, 1)
+
+    assert [] == bench.time.postpone()
+
+
 def test_first_turns_are_later_where_first_jobs_take_longer_than_when_they_were_promised() -> (
     None
 ):
