@@ -61,26 +61,25 @@ class BlockedAccounts:
     slot-seconds; so it lifts all of them together.
     """
 
-    __slots__ = ("_lift", "accounts", "all", "lanes", "several", "untried")
+    __slots__ = ("_all", "_lift", "_untried", "accounts", "lanes")
 
     def __init__(self) -> None:
         self.accounts: dict[Account, int] = {}
         """Each with the lift that was in force when it came."""
         self.lanes: dict[Account, dict[Lane, None]] = {}
         """The lanes of each that wait."""
-        self.all, self.untried, self.several = _TagHeap(), _TagHeap(), _TagHeap()
-        """Each account; those with lanes to be tried; and of these those with several jobs."""
+        self._all, self._untried = _TagHeap(), _TagHeap()
         self._lift = 0
 
     @property
     def may_be_tried(self) -> bool:
         """Whether there may be lanes to be tried in the reserve."""
-        return len(self.untried) > 0
+        return len(self._untried) > 0
 
     @property
     def entries(self) -> int:
         """How many heap entries there are, stale ones included."""
-        return len(self.all) + len(self.untried) + len(self.several)
+        return len(self._all) + len(self._untried)
 
     def add(self, lane: Lane) -> None:
         """Take a lane in."""
@@ -90,20 +89,14 @@ class BlockedAccounts:
         self.moved(account)
 
     def moved(self, account: Account) -> None:
-        """Note that the tag of one of these accounts has changed, or how many jobs it has."""
-        tag = self._tag(account)
-        self.all.put(tag, account)
+        """Note that the tag of one of these accounts has changed."""
+        self._all.put(self._tag(account), account)
         if self._is_untried(account):
-            self.untried.put(tag, account)
-        if self._is_new_with_several(account):
-            self.several.put(tag, account)
+            self._untried.put(self._tag(account), account)
         if self.entries > 4 * len(self.accounts) + 64:
             tags = {account: self._tag(account) for account in self.accounts}
-            self.all.keep(tags)
-            self.untried.keep({x: tag for x, tag in tags.items() if self._is_untried(x)})
-            self.several.keep(
-                {x: tag for x, tag in tags.items() if self._is_new_with_several(x)}
-            )
+            self._all.keep(tags)
+            self._untried.keep({x: tag for x, tag in tags.items() if self._is_untried(x)})
 
     def remove(self, lane: Lane) -> None:
         """Remove a lane; its account's tag is as far behind V as it stood behind it.
@@ -129,23 +122,25 @@ class BlockedAccounts:
 
     def next_lanes(
         self,
-        heap: _TagHeap,
         room: int,
         virtual: int,
         members: list[Account],
         may_go: Callable[[Lane], bool],
+        *,
+        untried: bool = False,
     ) -> list[Lane]:
         """Return lanes of the accounts with the smallest tags: unblock them.
 
         Those without jobs at hand take up no room.
 
         Args:
-            heap: The one of this that has the accounts that are asked for.
             room: How many accounts may go.
             virtual: V of the branch.
             members: The accounts of the branch by their places.
             may_go: Whether a lane is one of those that are asked for.
+            untried: Whether only lanes are that may be tried in the reserve.
         """
+        heap = self._untried if untried else self._all
         found: dict[Lane, None] = {}
         kept: list[tuple[int, Account]] = []
 
@@ -167,38 +162,11 @@ class BlockedAccounts:
             heap.put(tag, account)
         return list(found)
 
-    def next_for_places(
-        self,
-        room: int,
-        virtual: int,
-        members: list[Account],
-        may_go: Callable[[Lane], bool],
-    ) -> list[Lane]:
-        """Return lanes for so many places: unblock them.
-
-        Half of the places are for newcomers with several jobs at hand, as half of the first
-        turns are: a name costs nothing, and a second job an INSERT.
-        """
-        found = self.next_lanes(self.several, -(-room // 2), virtual, members, may_go)
-        first = {lane.account for lane in found}
-
-        def may_follow(lane: Lane) -> bool:
-            return lane.account not in first and may_go(lane)
-
-        return found + self.next_lanes(
-            self.all, room - len(first), virtual, members, may_follow
-        )
-
     def _tag(self, account: Account) -> int:
         return account.start - self.accounts[account]
 
     def _is_untried(self, account: Account) -> bool:
         return any(not lane.in_flight for lane in self.lanes[account])
-
-    def _is_new_with_several(self, account: Account) -> bool:
-        return not account.is_known and any(
-            not lane.in_flight and len(lane.heads.ready) > 1 for lane in self.lanes[account]
-        )
 
 
 class ShortJobReserve:
@@ -291,7 +259,7 @@ class ShortJobReserve:
         found: list[Lane] = []
         left = room
         for branch in sorted(self._branches, key=_turn_of) if room > 0 else ():
-            lanes = self._branches[branch].next_for_places(
+            lanes = self._branches[branch].next_lanes(
                 room, virtual_in(branch), branch.accounts.members, places.may_go
             )
             found += lanes
@@ -308,13 +276,12 @@ class ShortJobReserve:
         found: list[Lane] = []
         tried = [branch for branch, each in self._branches.items() if each.may_be_tried]
         for branch in sorted(tried, key=_turn_of) if room > 0 else ():
-            blocked = self._branches[branch]
-            found += blocked.next_lanes(
-                blocked.untried,
+            found += self._branches[branch].next_lanes(
                 room - len(found),
                 virtual_in(branch),
                 branch.accounts.members,
                 places.may_be_tried,
+                untried=True,
             )
             if len(found) >= room:
                 break
