@@ -12,7 +12,7 @@ from random import Random
 from typing import Final
 
 import psycopg
-from psycopg import Connection, Cursor
+from psycopg import Connection, Cursor, sql
 from psycopg.rows import TupleRow
 
 ROLES: Final = (
@@ -202,10 +202,8 @@ _WRONG: Final[dict[str, tuple[str, ...]]] = {
         "''",
         "'; DROP TABLE fairlead.jobs; --'",
         "repeat('x', 100000)",
-        "'victim'",
-        "'default'",
     ),
-    "name": ("NULL", "''", "'victim'"),
+    "name": ("NULL", "''"),
     "bigint": ("NULL", "0", "-1", "9223372036854775807", "(-9223372036854775808)", "1"),
     "integer": ("NULL", "0", "-1", "2147483647", "(-2147483648)", "100000"),
     "smallint": ("NULL", "0::smallint", "32767::smallint"),
@@ -316,7 +314,9 @@ def attempts(superuser: Connection[TupleRow], by: Attacker) -> Iterator[str]:
     for text in (*_ON_THE_SCHEMA, *_ON_THE_SERVER):
         yield by.statement(text)
     yield from (f"SET ROLE {role}" for (role,) in superuser.execute(_NOT_OF, [by.name]))
-    yield from (f"CREATE EXTENSION {name}" for (name,) in superuser.execute(_EXTENSIONS))
+    # With what it requires: PostgreSQL looks for that before it looks at rights.
+    for (name,) in superuser.execute(_EXTENSIONS):
+        yield f"CREATE EXTENSION {name} CASCADE"
 
 
 def calls(
@@ -326,12 +326,20 @@ def calls(
     *,
     each: int,
     ids: Sequence[int],
+    texts: Sequence[str],
 ) -> Iterator[tuple[bool, str]]:
     """Yield calls of functions with arguments that nobody means, and whether it may call.
 
-    `ids` are among them: others' jobs, tokens, workers and epochs.
+    Every second number is one of `ids`, others' jobs, tokens, workers and epochs, and every
+    second text one of `texts`, names of what is others'.
     """
-    wrong = {**_WRONG, "bigint": (*_WRONG["bigint"], *map(str, ids))}
+    quoted = [sql.Literal(text).as_string() for text in texts]
+    wrong = {
+        **_WRONG,
+        "bigint": _half(_WRONG["bigint"], [str(each) for each in ids]),
+        "text": _half(_WRONG["text"], quoted),
+        "name": _half(_WRONG["name"], quoted),
+    }
     for signature, oid, returned, types in superuser.execute(_FUNCTIONS).fetchall():
         if returned in ("trigger", "event_trigger"):
             continue
@@ -343,6 +351,11 @@ def calls(
         for _ in range(each if may[0] else 1):
             given = ", ".join(f"({_wrong(kind, draw, wrong)})::{kind}" for kind in types)
             yield bool(may[0]), f"SELECT * FROM {name}({given})"
+
+
+def _half(wrong: Sequence[str], others: Sequence[str]) -> Sequence[str]:
+    """Return as many of the one as of the other."""
+    return [*list(wrong) * len(others), *list(others) * len(wrong)]
 
 
 def _wrong(kind: str, draw: Random, wrong: Mapping[str, Sequence[str]]) -> str:

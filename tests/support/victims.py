@@ -1,6 +1,6 @@
 """What belongs to others while a login attacks, and whether it was changed or is held up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from psycopg import Connection
@@ -29,7 +29,8 @@ _PLACED = """
 """
 _TABLES_HELD = """
     SELECT DISTINCT 'all of ' || c.relname FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
-    WHERE l.pid = %s AND c.relnamespace = 'fairlead'::regnamespace AND c.relkind IN ('r', 'p')
+    WHERE l.pid IS NOT DISTINCT FROM %s AND c.relnamespace = 'fairlead'::regnamespace
+      AND c.relkind IN ('r', 'p')
       AND l.mode NOT IN ('AccessShareLock', 'RowShareLock', 'RowExclusiveLock')
 """
 _ROWS_HELD = """
@@ -37,6 +38,19 @@ _ROWS_HELD = """
     WHERE r.ctid NOT IN (SELECT o.ctid FROM {name} o FOR UPDATE SKIP LOCKED)
 """
 _ROWS = "SELECT '{called}', r::text FROM {name} r"
+_TEXT_COLUMNS = """
+    SELECT format('SELECT %I::text FROM %I.%I', a.attname, 'fairlead', c.relname)
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+    WHERE c.relnamespace = 'fairlead'::regnamespace AND c.relkind = 'r'
+      AND c.relname <> 'schema_versions' AND a.attnum > 0 AND NOT a.attisdropped
+      AND a.atttypid IN ('text'::regtype, 'name'::regtype)
+    ORDER BY c.relname, a.attname
+"""
+MAY_HOLD: Mapping[str | None, tuple[str, ...]] = {
+    "fairlead_autoscaler": ("leaders autoscaler", "all of policy_versions"),
+    "fairlead_worker": ("pod_drains ", "floor_scans "),
+}
+"""What a login's open transaction may keep from others; a scheduler's may keep everything."""
 
 
 class Victims:
@@ -49,18 +63,31 @@ class Victims:
         epochs = superuser.execute("SELECT epoch FROM fairlead.leaders").fetchall()
         others = (int(row[0]) for row in (*workers, *epochs))
         self.ids: Sequence[int] = (lease.job, lease.token, *others)
-        """What a call may be given that is not the login's."""
+        """Numbers that a call may be given and that are not the login's."""
         values = {"canary": CANARY, "ran": race.insert_one(superuser), "runs": lease.job}
         for statement in _PLACED.split(";\n"):
             if statement.strip():
                 superuser.execute(statement.encode(), {**values, "token": lease.token})
         tables = [(n, n.removeprefix("fairlead.")) for n, k in relations(superuser) if k == "r"]
+        self.texts: Sequence[str] = self._texts()
+        """Names and other texts that a call may be given and that are not the login's."""
         self._held = _union(_ROWS_HELD, tables)
         self._all = _union(_ROWS, tables)
 
-    def held(self, by: Connection[TupleRow]) -> set[str]:
-        """Return what nobody else can lock while a login's transaction is open."""
-        tables = self._superuser.execute(_TABLES_HELD, [by.info.backend_pid]).fetchall()
+    def _texts(self) -> Sequence[str]:
+        """Return what text columns hold, but for the canary: who gives it is answered it."""
+        columns = self._superuser.execute(_TEXT_COLUMNS).fetchall()
+        each = b" UNION ".join(str(column[0]).encode() for column in columns)
+        found = {str(row[0]) for row in self._superuser.execute(each).fetchall() if row[0]}
+        return sorted(text for text in found if CANARY not in text)
+
+    def held(self, by: Connection[TupleRow] | None) -> set[str]:
+        """Return what nobody else can lock while a login's transaction is open.
+
+        None: while prepared transactions are there, which have no session.
+        """
+        pid = None if by is None else by.info.backend_pid
+        tables = self._superuser.execute(_TABLES_HELD, [pid]).fetchall()
         rows = [] if tables else self._superuser.execute(self._held).fetchall()
         return {str(row[0]) for row in (*tables, *rows)}
 
