@@ -20,11 +20,6 @@ _BY_SCHEDULERS = (
 )
 """Whoever has the scheduler's login decides what runs, and can stop all of it."""
 _SWITCHES = ("backlog_gate", "endings_notify", "inserts_notify")
-_COUNTERS = (
-    *("audit_id_seq", "explain_requests_id_seq", "jobs_id_seq", "over_backlog_id_seq"),
-    *("places", "policy_events_id_seq", "policy_versions_version_seq", "receipts_id_seq"),
-    *("tokens", "worker_leases_id_seq"),
-)
 
 MAY: Final[dict[str | None, set[str]]] = {
     None: set(),
@@ -65,7 +60,7 @@ MAY: Final[dict[str | None, set[str]]] = {
         "UPDATE explain_requests (answer, answered_at)",
         "UPDATE schedules (considered_until, problem)",
     }
-    | {f"nextval {sequence}" for sequence in (*_COUNTERS, *_SWITCHES)}
+    | {f"nextval {sequence}" for sequence in ("places", *_SWITCHES)}
     | {f"setval {sequence}" for sequence in _SWITCHES},
     "fairlead_admin": {
         f"{may} {table}"

@@ -4471,8 +4471,8 @@ GRANT ALL ON FUNCTION fairlead._administrators() TO fairlead_scheduler;
 REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
 
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
+GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
-GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
 
 GRANT SELECT,INSERT ON TABLE fairlead.jobs TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.jobs TO fairlead_admin;
@@ -4639,7 +4639,7 @@ REVOKE ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key tex
 
 REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
 
-GRANT ALL ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
+GRANT SELECT,UPDATE ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._is_ordinary(queue text, tenant text, kind text, priority smallint, max_attempts integer, payload jsonb, retry_of bigint, run_at timestamp with time zone, expires_at timestamp with time zone, timeout interval, cost_hint interval, dedup_key text, headers jsonb) FROM PUBLIC;
@@ -4909,7 +4909,6 @@ GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.audit TO fairlead_admin;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.audit_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.audit_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT ON TABLE fairlead.claim_floors TO fairlead_scheduler;
@@ -4917,7 +4916,7 @@ GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
 
 GRANT UPDATE(vtag) ON TABLE fairlead.claim_floors TO fairlead_scheduler;
 
-GRANT ALL ON SEQUENCE fairlead.endings_notify TO fairlead_scheduler;
+GRANT SELECT,UPDATE ON SEQUENCE fairlead.endings_notify TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.endings_notify TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.evictions TO fairlead_scheduler;
@@ -4930,7 +4929,6 @@ GRANT UPDATE(answered_at) ON TABLE fairlead.explain_requests TO fairlead_schedul
 
 GRANT UPDATE(answer) ON TABLE fairlead.explain_requests TO fairlead_scheduler;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.fairness_reports TO fairlead_scheduler;
@@ -4939,7 +4937,7 @@ GRANT SELECT ON TABLE fairlead.fairness_reports TO fairlead_admin;
 GRANT SELECT,INSERT ON TABLE fairlead.floor_scans TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.floor_scans TO fairlead_admin;
 
-GRANT ALL ON SEQUENCE fairlead.inserts_notify TO fairlead_scheduler;
+GRANT SELECT,UPDATE ON SEQUENCE fairlead.inserts_notify TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.inserts_notify TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
@@ -4959,7 +4957,7 @@ GRANT SELECT ON TABLE fairlead.job_status TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_admin;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_scheduler;
@@ -4969,7 +4967,6 @@ GRANT SELECT ON TABLE fairlead.leaders TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.over_backlog TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.over_backlog TO fairlead_admin;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
@@ -4989,7 +4986,6 @@ GRANT SELECT,INSERT ON TABLE fairlead.policy_events TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_admin;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.policy_shadow TO fairlead_scheduler;
@@ -4999,7 +4995,6 @@ GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_admin;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT ON TABLE fairlead.pool_decisions TO fairlead_autoscaler;
@@ -5028,7 +5023,6 @@ GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.rate_usage TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.rate_usage TO fairlead_admin;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedule_fires TO fairlead_scheduler;
@@ -5100,7 +5094,7 @@ GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.tokens TO fairlead_admin;
 
 GRANT SELECT,DELETE ON TABLE fairlead.worker_leases TO fairlead_scheduler;
@@ -5110,7 +5104,6 @@ GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_admin;
 GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_scheduler;
 GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_admin;
 
-GRANT SELECT,USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_reader;

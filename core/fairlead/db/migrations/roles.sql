@@ -130,7 +130,7 @@ begin
 
         'grant insert (queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout, cost_hint, headers) on fairlead.jobs to fairlead_enqueue, fairlead_admin',
         'grant select (id, queue, tenant, dedup_key) on fairlead.jobs to fairlead_enqueue',
-        'grant usage on sequence fairlead.places to fairlead_enqueue, fairlead_admin',
+        'grant usage on sequence fairlead.places to fairlead_enqueue, fairlead_scheduler, fairlead_admin',
         'grant select on fairlead.job_status to fairlead_enqueue',
         'grant execute on function fairlead._sees(text), fairlead._sees_all(), fairlead._owns(text, text), fairlead._reads_all() to fairlead_enqueue, fairlead_reader, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
@@ -157,7 +157,6 @@ begin
         'grant select on fairlead.job_history to fairlead_scheduler',
         'grant select on fairlead.job_history_unsuccessful to fairlead_scheduler',
         'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',
-        'grant usage, select on all sequences in schema fairlead to fairlead_scheduler',
         'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead.drop_history_partitions(integer, integer), fairlead._administrators(), fairlead._forget_audit(bigint, integer, integer) to fairlead_scheduler',
         'grant execute on function fairlead._acquire_leadership(text, double precision, text), fairlead._renew_leadership(bigint, double precision), fairlead._release_leadership(bigint), fairlead._leads(bigint) to fairlead_scheduler',
         'grant execute on function fairlead._own_database(text) to fairlead_scheduler, fairlead_admin',
@@ -168,7 +167,9 @@ begin
         'grant select, insert, update, delete on fairlead.rate_usage to fairlead_scheduler',
         'grant select, update (answered_at, answer) on fairlead.explain_requests to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.over_backlog to fairlead_scheduler',
-        'grant update on sequence fairlead.backlog_gate, fairlead.inserts_notify, fairlead.endings_notify to fairlead_scheduler',
+        'grant select, update on sequence fairlead.backlog_gate, fairlead.inserts_notify, fairlead.endings_notify to fairlead_scheduler',
+        -- What `fairlead top` counts, in the scheduler's pod; SELECT draws nothing.
+        'grant select on sequence fairlead.jobs_id_seq, fairlead.tokens to fairlead_scheduler',
         'grant execute on function fairlead._backlog_bit(text), fairlead._scan_from(bigint) to fairlead_scheduler',
         'grant execute on function fairlead._epoch_us(timestamptz), fairlead._span_us(interval), fairlead._one_more(integer), fairlead._deadline(interval) to fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant select, insert, update, delete on fairlead.fairness_reports to fairlead_scheduler',
