@@ -36,12 +36,15 @@ def take_over(connection: Connection, release: str) -> str:
     return _name(connection, "take_over", {"release": release})
 
 
-def own_pool(connection: Connection, pool: str, release: str) -> str:
-    """Make a release the owner of a pool if it has none; return the owner, or nothing.
+def own_pool(connection: Connection, pool: str, release: str) -> str | None:
+    """Make a release the owner of a pool if it has none; return the owner.
 
-    The release itself, where a login may serve the pool and not own it: others are bound to it.
+    Empty: nobody owns it, and this login's release may not, since others' logins are bound to
+    the pool, or has no name. None: another session has the pool and does not commit.
     """
-    return _name(connection, "own_pool", {"pool": pool, "release": release})
+    statement = statements.load(_PACKAGE, "own_pool")
+    row = connection.execute(statement, {"pool": pool, "release": release}).fetchone()
+    return None if row is None or row[0] is None else str(row[0])
 
 
 def refusal(owner: str, release: str) -> str:
@@ -72,8 +75,17 @@ def unowned(release: str) -> str:
 
 
 def pool_refusal(pool: str, owner: str, release: str) -> str:
-    """Return why a worker of another release than the pool's owner is refused."""
+    """Return why a worker of another release than the pool's owner is refused.
+
+    Without an owner: why one whose release may not become it is.
+    """
     new = release or "NAME"
+    if not owner:
+        return (
+            f"the pool {pool} belongs to no release, and other logins are bound to it: a "
+            "worker of theirs makes its release the owner, or `fairlead workers assign "
+            f"{pool} {new}` does"
+        )
     return (
         f"the pool {pool} belongs to the release {owner}, and this worker is of "
         f"{_called(owner, release)}: give its pool another name, or move the pool to it with "

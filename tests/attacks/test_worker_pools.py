@@ -83,12 +83,12 @@ def test_a_login_that_is_not_listed_serves_every_pool(db: Database, log_in: LogI
 def test_a_pool_of_bound_logins_is_owned_by_them_alone(
     db: Database, bound: Database, log_in: LogIn
 ) -> None:
-    """Another login may still serve it, and may own pools that no login is bound to."""
+    """Another login's worker waits for theirs, and may own pools that no login is bound to."""
     other = log_in("fairlead_worker")
 
     squats = [ownership.own_pool(other, pool, "evil") for pool in ("elsewhere", "default")]
 
-    assert ["evil", "evil"] == squats
+    assert ["", "evil"] == squats
     assert [("default", "evil")] == db.execute(_OWNERS).fetchall()
     assert "shop" == ownership.own_pool(bound, "elsewhere", "shop")
     assert "shop" == ownership.own_pool(other, "elsewhere", "evil")

@@ -1636,7 +1636,7 @@ end $$;
 CREATE FUNCTION fairlead._own_pool(pool text, release text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
-    SET lock_timeout TO '1s'
+    SET lock_timeout TO '500ms'
     AS $$
 declare
     found_owner text;
@@ -1656,13 +1656,13 @@ begin
            select from fairlead.pool_logins l
            where l.pool = _own_pool.pool
              and pg_has_role(session_user, to_regrole(quote_ident(l.login)), 'member')) then
-        return _own_pool.release;
+        return '';
     end if;
     begin
         insert into fairlead.pool_owners (pool, release) values (_own_pool.pool, _own_pool.release)
         on conflict on constraint pool_owners_pkey do nothing;
     exception when lock_not_available then
-        return _own_pool.release;
+        return null;
     end;
     return coalesce((select p.release from fairlead.pool_owners p where p.pool = _own_pool.pool), '');
 end $$;

@@ -1,4 +1,5 @@
--- own_pool: make a release the owner of a pool if it has none; answers the owner, or nothing.
+-- own_pool: make a release the owner of a pool if it has none; answers the owner; empty: none may be made,
+--           null: another session is about to be.
 -- locks: none of others' rows.
 -- index: pool_owners_pkey, inside the function.
 select fairlead._own_pool(%(pool)s, %(release)s)

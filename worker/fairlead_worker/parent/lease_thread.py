@@ -3,7 +3,8 @@
 It has one connection. It renews the lease on time, and at once when a job that runs here is
 cancelled; between renewals it runs the tasks that the parent's loop submits, in order. A call
 that fails for a passing reason is repeated, over a new connection if need be. The parent's loop
-never waits for this thread.
+never waits for this thread. Now and then it asks whose the pool is: the worker stops when that
+is another release.
 
 The lease is trusted from the moment *before* a renewal was sent: `trusted_until` is that moment
 plus the lease less its margin. The parent ends its handlers when it passes, whatever this
@@ -39,6 +40,8 @@ _ALONE_SECONDS = 3.0
 """For how long a parent keeps its connection while its children can have none."""
 _AWAY_SECONDS_FIRST, _AWAY_SECONDS_MAX = 2.0, 30.0
 _POLL_SECONDS = 0.2
+_ASK_OWNER_SECONDS = 10.0
+"""For how long a worker may serve a pool that has come to belong to another release."""
 _CLOSE_SECONDS = 0.5
 
 Reply = Callable[[], None]
@@ -104,7 +107,7 @@ class LeaseThread:
         self._session: Session | None = None
         self._connected_at = self._away_until = 0.0
         self._away_seconds = _AWAY_SECONDS_FIRST
-        self._renew_at = 0.0
+        self._renew_at = self._ask_owner_at = 0.0
         self._reported: _Reported = 0, 0, frozenset(), frozenset()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._log, self._throttle = log.get("worker.lease"), LogThrottle()
@@ -119,6 +122,8 @@ class LeaseThread:
         self.is_alone = False
         """Whether no child has its connections, and the parent could not have them either."""
         self.status: LeaseStatus = None
+        self.pool_refusal = ""
+        """Why this worker may no longer serve its pool, for good; empty: it may."""
         self.drain_mark = UNMARKED
         self.cancelled: frozenset[int] = frozenset()
         self.evicted: frozenset[int] = frozenset()
@@ -225,6 +230,7 @@ class LeaseThread:
         if session is None:
             return
         self._renew_if_due(session)
+        self._ask_owner_if_due(session)
         if self._tasks:
             reply = self._tasks[0](session)
             self._tasks.popleft()
@@ -284,6 +290,17 @@ class LeaseThread:
         self.drain_mark = renewed.drain_mark
         self._set_status(LeaseHeld(status.worker_id, self._trusted_until(started)))
 
+    def _ask_owner_if_due(self, session: Session) -> None:
+        """See whether the pool has come to belong to another release. It only reads."""
+        now, config = monotonic(), self._config
+        if now < self._ask_owner_at or self.pool_refusal:
+            return
+        self._ask_owner_at = now + _ASK_OWNER_SECONDS
+        owner = worker_store.pool_owner(session, config.pool)
+        if owner not in ("", config.release):
+            self.pool_refusal = ownership.pool_refusal(config.pool, owner, config.release)
+            self._changed.wake()
+
     def _rest(self, session: Session) -> None:
         """Wait for a task, a notification or the next renewal."""
         is_held = isinstance(self.status, LeaseHeld)
@@ -333,17 +350,24 @@ class LeaseThread:
         raise connect.Unreachable(schema.sentence())
 
     def _owning(self, connection: connect.Connection) -> connect.Connection:
-        """Return the connection, unless the pool belongs to another release."""
+        """Return the connection, unless the pool belongs to another release.
+
+        Where another session is about to make a release the owner and does not commit, this
+        worker serves the pool until it asks again.
+        """
         pool, release = self._config.pool, self._config.release
         try:
             owner = ownership.own_pool(connection, pool, release)
         except psycopg.Error as error:
             connection.close()
             raise connect.Unreachable(f"cannot read the pool's owner: {error}") from None
-        if owner == release:
-            return connection
-        connection.close()
-        raise connect.Unreachable(ownership.pool_refusal(pool, owner, release))
+        if owner is None:
+            self._log.warning("pool.owner_undecided", pool=pool, release=release)
+        elif owner != release:
+            connection.close()
+            raise connect.Unreachable(ownership.pool_refusal(pool, owner, release))
+        self._ask_owner_at = monotonic() + _ASK_OWNER_SECONDS
+        return connection
 
     def _failed(self, error: psycopg.Error) -> None:
         """Log the error and wait a little; the call that failed is repeated."""

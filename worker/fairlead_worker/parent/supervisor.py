@@ -159,6 +159,8 @@ class Supervisor:
         status, worker_id = self._lease.status, self._registration.worker_id
         if isinstance(status, DatabaseUnusable):
             self._give_up(CannotStartChildren(status.exit_code, status.sentence))
+        if self._lease.pool_refusal and not self._stop.is_set():
+            self._leave_pool(self._lease.pool_refusal)
         if worker_id is None:
             return
         if isinstance(status, MarkedDead) and status.worker_id == worker_id:
@@ -189,6 +191,12 @@ class Supervisor:
         self._exit_code = cannot_start.exit_code
         self._stop.set()
         self._stop_now.set()
+
+    def _leave_pool(self, why: str) -> None:
+        """Stop as for SIGTERM: another release's handlers are to run what the pool has."""
+        self._log.error("pool.lost", pool=self._config.pool, reason=why)
+        self._exit_code = 1
+        self._stop.set()
 
     def _orphaned(self, claimed_until: datetime, held: frozenset[int]) -> None:
         """Hand back the claims that the orphan-claim check found to be held by no child."""

@@ -123,6 +123,11 @@ def drained(session: Session, worker_id: int) -> bool:
     return bool(session.rows(load(_PACKAGE, "drained"), {"worker": worker_id}))
 
 
+def pool_owner(session: Session, pool: str) -> str:
+    """Return the release that owns a pool, or nothing. It only reads."""
+    return str(session.rows(load("fairlead", "own_pool"), {"pool": pool, "release": ""})[0][0])
+
+
 def keep_deadlines(session: Session, waiting: Iterable[Key], lease_seconds: float) -> None:
     """Move the deadlines of attempts that have not begun to the end of a lease at least."""
     session.rows(

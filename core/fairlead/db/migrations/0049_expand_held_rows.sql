@@ -1,4 +1,9 @@
--- What a worker's login may keep locked by an open transaction, nobody else waits for.
+-- What a worker's login may keep locked by an open transaction, no other role's statement waits for. What is left: who
+-- holds the turn below the floor keeps the pool's other workers from it.
+--
+-- It drops a column, since nothing is released that could run on meanwhile: a scheduler for 48 would open pools without
+-- a row in floor_scans, in which nobody had a turn.
+-- compatible-from: 49
 
 -- --- turns below the floor -----------------------------------------------------------------------------
 
@@ -164,12 +169,12 @@ end $$;
 
 -- --- pools ---------------------------------------------------------------------------------------------
 
--- Answers the owner of a pool, which the caller becomes if there is none and it has a name. While another session has
--- the pool and does not commit, whose it will be is open: after a second the caller may serve it, and asks again at
--- its next start. So it is for a login that is bound to no pool, in a pool to which others are: these alone, and
--- administrators, make their release its owner.
+-- Answers the owner of a pool, which the caller's release becomes if there is none and it has a name. Empty: nobody
+-- owns it, and the caller's may not, since others' logins are bound to the pool and this one is not: theirs alone, and
+-- administrators, make their release its owner. Null: another session has the pool and has not committed after
+-- half a second, so whose it will be is open. Without a name the function only reads.
 create or replace function fairlead._own_pool(pool text, release text) returns text
-language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '500ms' as $$
 declare
     found_owner text;
 begin
@@ -188,13 +193,13 @@ begin
            select from fairlead.pool_logins l
            where l.pool = _own_pool.pool
              and pg_has_role(session_user, to_regrole(quote_ident(l.login)), 'member')) then
-        return _own_pool.release;
+        return '';
     end if;
     begin
         insert into fairlead.pool_owners (pool, release) values (_own_pool.pool, _own_pool.release)
         on conflict on constraint pool_owners_pkey do nothing;
     exception when lock_not_available then
-        return _own_pool.release;
+        return null;
     end;
     return coalesce((select p.release from fairlead.pool_owners p where p.pool = _own_pool.pool), '');
 end $$;
