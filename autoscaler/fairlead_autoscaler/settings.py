@@ -52,7 +52,7 @@ class AutoscalerSettings(ServiceSettings):
     policy_source: Literal["configmap", "database"] = Field(
         default="database",
         description="Where the policy is edited: configmap, which the controller stores in the "
-        "database; database, with `fairlead policy apply`.",
+        "database; database, with `fairlead policy apply FILE --release NAME`.",
     )
     policy_configmap: str = Field(
         default="fairlead-policy",

@@ -16,10 +16,10 @@ _ROOT = Path(__file__).parents[2]
 _HEAD = """# The policy
 
 Every field of the policy, which sets weights, limits, rates and pools. A policy is one YAML
-document of at most 256 KiB, stored with `fairlead policy apply FILE`. A document with an
-unknown field or a value out of bounds is refused as a whole, with one sentence, and the policy
-in force stays. Without a policy every tenant has weight 1, whatever queues it uses, and no
-limit.
+document of at most 256 KiB, stored with `fairlead policy apply FILE`, and `--release NAME`
+where a [release owns the database](../how-to/share-a-database.md). A document with an unknown
+field or a value out of bounds is refused as a whole, with one sentence, and the policy in force
+stays. Without a policy every tenant has weight 1, whatever queues it uses, and no limit.
 
 [Tune fairness](../how-to/tune-fairness.md) shows how to use it;
 [policy.schema.json](policy.schema.json) is the same as JSON Schema, for editors.

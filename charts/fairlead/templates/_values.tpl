@@ -113,7 +113,7 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- fail "autoscaler.serviceAccount.create=false would give the autoscaler's rights to the ServiceAccount `default`: set autoscaler.serviceAccount.name" -}}
 {{- end -}}
 {{- if and (ne .Values.policy.source "configmap") .Values.policy.document -}}
-{{- fail "policy.document has no effect with policy.source=database: store it with `fairlead policy apply`, or set policy.source=configmap" -}}
+{{- fail "policy.document has no effect with policy.source=database: store it with `fairlead policy apply FILE --release NAMESPACE/NAME`, or set policy.source=configmap" -}}
 {{- end -}}
 {{- $pools := include "fairlead.pools" . | fromJson -}}
 {{- if gt (len $pools) 20 -}}

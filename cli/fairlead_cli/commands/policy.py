@@ -360,6 +360,8 @@ def _may_store(connection: "Connection", release: str) -> str:
     from fairlead import ownership
 
     owner = ownership.owner_of(connection)
+    if owner not in ("", release):
+        raise CommandError(ownership.policy_refusal(owner, release))
     (row,) = ask(connection, "policy_source")
     if row["source"] == "configmap":
         place = row["place"] or "the release's ConfigMap of the policy"
@@ -369,8 +371,6 @@ def _may_store(connection: "Connection", release: str) -> str:
             "again in place of this one: edit `policy.yaml` there, or give the release "
             "`policy.source=database`"
         )
-    if owner not in ("", release):
-        raise CommandError(ownership.policy_refusal(owner, release))
     return owner
 
 

@@ -132,12 +132,16 @@ def test_whoever_names_a_release_stores_the_policy_of_a_database_that_is_nobodys
 def test_a_configmap_would_replace_what_is_stored_by_hand(
     fairlead: Fairlead, db: Connection[TupleRow], file: Path
 ) -> None:
-    """So not even the owner stores it; the sentence says whose policy it is and why not."""
+    """So not even the owner stores it; who names another release is not told to edit it."""
     ownership.own(db, FIRST)
     db.execute("UPDATE fairlead.install_options SET policy_source = 'configmap'")
 
     said = fairlead("policy", "apply", str(file), "--release", FIRST, code=2)
 
+    others = fairlead("policy", "apply", str(file), "--release", SECOND, code=2)
+
+    assert f"which owns the database, and this command is for {SECOND}" in others
+    assert "edit" not in others
     assert said.startswith(f"fairlead: the policy of the release {FIRST} is edited in ")
     assert "the autoscaler would store it again in place of this one" in said
     assert [("version: 1\n",)] == db.execute(VERSIONS).fetchall()
