@@ -12,6 +12,8 @@ from fairlead.db import statements
 from tests.support import drains, race
 from tests.support.logins import LogIn
 from tests.support.race import lead
+from tests.support.schedulers import scheduling
+from tests.support.waiting import until
 
 Session = Connection[TupleRow]
 
@@ -145,11 +147,26 @@ def test_a_held_turn_to_claim_below_the_floor_stops_no_dispatch(
         assert [(False,)] == hurried.execute(turn.encode()).fetchall()
         assert (second,) == race.dispatch(hurried, [second], epoch=epoch, floor=1000)
         hurried.execute(statements.load("fairlead_scheduler.loop", "lower_floor"), floor)
+        bands: dict[str, object] = {"epoch": epoch, "pool": "default", "bands": 2}
+        hurried.execute(statements.load("fairlead_scheduler.loop", "open_bands"), bands)
 
     assert [(True,)] == hurried.execute(turn.encode()).fetchall()
-    assert [(500,)] == hurried.execute(
-        "SELECT vtag FROM fairlead.claim_floors WHERE pool = 'default' AND band = 0"
+    assert [(0, 500), (1, 0)] == hurried.execute(
+        "SELECT band, vtag FROM fairlead.claim_floors WHERE pool = 'default' ORDER BY band"
     ).fetchall()
+
+
+def test_a_held_turn_to_claim_below_the_floor_ends_no_new_leaders_term(
+    database_url: str, hurried: Session, log_in: LogIn
+) -> None:
+    """It opens the bands of a pool before its first dispatch into it."""
+    (job,) = race.insert(hurried)
+
+    with (
+        held(log_in("fairlead_worker"), "SELECT fairlead.take_floor_scan_turn('default')"),
+        scheduling(database_url),
+    ):
+        until(lambda: race.places(hurried, job) == ("queued",), what="a dispatch")
 
 
 def test_only_the_newest_epoch_removes_marks(hurried: Session, log_in: LogIn) -> None:
