@@ -533,8 +533,8 @@ begin
                where w.pool = _claimable.pool and w.band = f.band and w.band >= 0 and w.worker is null
                  and w.vtag >= case when below_floor then -1 else f.vtag end
                order by w.vtag, w.job_id limit 1)), false),
-           coalesce((select s.at < now() - interval '1 second' from fairlead.floor_scans s
-                     where s.pool = _claimable.pool), false)
+           coalesce((select s.at not between now() - interval '1 second' and now() + interval '1 second'
+                     from fairlead.floor_scans s where s.pool = _claimable.pool), false)
     from fairlead.claim_floors f
     where f.pool = _claimable.pool;
 end $$;
@@ -3215,7 +3215,8 @@ begin
     update fairlead.floor_scans s set at = now()
     where s.pool = any (array(
         select f.pool from fairlead.floor_scans f
-        where f.pool = take_floor_scan_turn.pool and f.at < now() - interval '1 second'
+        where f.pool = take_floor_scan_turn.pool
+          and f.at not between now() - interval '1 second' and now() + interval '1 second'
           and fairlead._may_serve(f.pool)
         for update skip locked));
     return found;

@@ -206,16 +206,28 @@ def test_a_peek_below_the_floor_sees_what_lies_there(db: Connection[TupleRow]) -
     assert [False, True] == seen
 
 
+def test_a_turn_that_was_taken_before_the_clock_was_set_back_is_over(
+    db: Connection[TupleRow],
+) -> None:
+    """Nobody would claim below the floor until the clock has caught up."""
+    db.execute("UPDATE fairlead.floor_scans SET at = now() + interval '14 days'")
+
+    looked = attempt_store.claimable(db, "default", below_floor=False)
+    turns = [attempt_store.take_floor_scan_turn(db, "default") for _ in range(2)]
+
+    assert (True, [True, False]) == (looked.turn_due, turns)
+
+
 def test_a_child_that_is_woken_in_vain_peeks_a_few_times_and_rests(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """Others have had the turn below the floor; it asks again in a second, not at once."""
     running.receives(messages.Idle)
-    # As if others took each turn.
-    db.execute("UPDATE fairlead.floor_scans SET at = now() + interval '1 hour'")
     before = number(db, _LOOKS)
 
     for _ in range(2):  # the server counts with a second's delay
+        # As if others took the turns of the next two seconds.
+        db.execute("UPDATE fairlead.floor_scans SET at = now() + interval '1 second'")
         call_in_vain(db)
 
     assert number(db, _LOOKS) - before < 20

@@ -32,15 +32,15 @@ begin
                where w.pool = _claimable.pool and w.band = f.band and w.band >= 0 and w.worker is null
                  and w.vtag >= case when below_floor then -1 else f.vtag end
                order by w.vtag, w.job_id limit 1)), false),
-           coalesce((select s.at < now() - interval '1 second' from fairlead.floor_scans s
-                     where s.pool = _claimable.pool), false)
+           coalesce((select s.at not between now() - interval '1 second' and now() + interval '1 second'
+                     from fairlead.floor_scans s where s.pool = _claimable.pool), false)
     from fairlead.claim_floors f
     where f.pool = _claimable.pool;
 end $$;
 
 -- May a worker of this pool claim below the floor now? One worker per pool may once a second, so that a row
--- that came back below the floor is claimed and cannot freeze virtual time. It does not wait for the disk: a
--- turn that a server crash forgets is taken again.
+-- that came back below the floor is claimed and cannot freeze virtual time. A turn that lies ahead was taken before
+-- the clock was set back. It does not wait for the disk: a turn that a server crash forgets is taken again.
 create or replace function fairlead.take_floor_scan_turn(pool text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
@@ -50,7 +50,8 @@ begin
     update fairlead.floor_scans s set at = now()
     where s.pool = any (array(
         select f.pool from fairlead.floor_scans f
-        where f.pool = take_floor_scan_turn.pool and f.at < now() - interval '1 second'
+        where f.pool = take_floor_scan_turn.pool
+          and f.at not between now() - interval '1 second' and now() + interval '1 second'
           and fairlead._may_serve(f.pool)
         for update skip locked));
     return found;
