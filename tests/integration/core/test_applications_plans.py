@@ -12,8 +12,6 @@ from fairlead_cli.dev.postgres import Server
 from tests.support.databases import cloned_database
 from tests.support.worst_settings import WORST
 
-pytestmark = pytest.mark.any_server
-
 _JOBS, _QUEUED, _RUNNING, _OTHERS = 100_000, 20_000, 10_000, 20_000
 _FILL = (
     f"""
