@@ -80,19 +80,23 @@ _HARMLESS = re.compile(r"_require_read_committed|pg_notify|_record_audit")
 def install(db: Database, change: Callable[[str, str], str] | None = None) -> None:
     """Put the pauses into a database, and keep only partitions of history up to today.
 
-    Each costs every schedule a part of a millisecond.
+    Each costs every schedule a part of a millisecond. A function of the list that gets no pause
+    is an error: its steps would be one.
 
     Args:
         db: a session of the superuser.
         change: breaks a function, by its name and text, to see what notices.
     """
     db.execute(_SCHEMA.encode())
-    rows = db.execute(_SOURCES).fetchall()
-    for name, stored in rows:
-        text = change(name, stored) if change else stored
-        text = paused(name, text) if name in FUNCTIONS else text
+    unpaused = set(FUNCTIONS)
+    for name, stored in db.execute(_SOURCES).fetchall():
+        changed = change(name, stored) if change else stored
+        text = paused(name, changed) if name in FUNCTIONS else changed
         if text != stored:
             db.execute(text.encode())
+        if "proof.pause(" in text:
+            unpaused.discard(name)
+    assert not unpaused, f"functions without a pause: {sorted(unpaused)}"
     for name in _IMPATIENT:
         db.execute(f"ALTER FUNCTION fairlead.{name} SET lock_timeout = '60s'".encode())
     for (partition,) in db.execute(_PARTITIONS).fetchall():
