@@ -127,6 +127,7 @@ class Arena:
         """Return whether operations may meet: each changes the start, or what the other left.
 
         One that changes neither only reads, or locks what the other passes over or waits for.
+        Or it acts in the middle of the other alone, which is not tried.
         """
         first, second = operations
         return (self._changes(start, first) or self._changes(start, second, first)) and (
