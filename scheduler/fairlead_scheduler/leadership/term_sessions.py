@@ -6,14 +6,16 @@ of a term. A scheduler that starts and cannot have all of them holds none, and d
 take over: those that it got are free for others.
 """
 
-from contextlib import ExitStack, closing
+from collections.abc import Generator
+from contextlib import ExitStack, closing, contextmanager
+from threading import Timer
 from time import monotonic
 from typing import NamedTuple
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from fairlead.db.connect import Connection, Unreachable
+from fairlead.db.connect import Connection, Unreachable, abort_connection
 from fairlead.db.shared_session import is_standby
 from fairlead_scheduler.leadership.sessions import (
     connect_counter,
@@ -97,10 +99,14 @@ class KeptSessions:
     def settle(self) -> None:
         """Undo what a term left in the sessions; close those in which that is impossible.
 
-        Call it after the term's threads have stopped. A repeat changes nothing.
+        Call it after the term's threads have stopped. A repeat changes nothing. It takes no
+        longer than `network_timeout_seconds`: a frozen server answers nothing.
         """
+        due = monotonic() + self._settings.network_timeout_seconds
         for name, session in tuple(self._kept.items()):
-            if not _settle(session, direct=self._settings.database_direct):
+            with _aborted_at(due, session):
+                settled = _settle(session, direct=self._settings.database_direct)
+            if not settled:
                 session.close()
                 del self._kept[name]
 
@@ -133,6 +139,18 @@ def _open_all_but(
             opened[name] = leaving.enter_context(closing(session))
         leaving.pop_all()
     return opened
+
+
+@contextmanager
+def _aborted_at(due: float, session: Connection) -> Generator[None]:
+    """Abort what is under way in a session at an instant of the monotonic clock."""
+    watchdog = Timer(due - monotonic(), abort_connection, [session])
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+        watchdog.join()
 
 
 def _settle(session: Connection, *, direct: bool) -> bool:

@@ -1,5 +1,7 @@
 """Where connections run out, a standby leads over those that it has held since it started."""
 
+import os
+import signal
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -288,3 +290,20 @@ def test_a_term_leaves_nothing_in_the_sessions_that_it_hands_on(small: Server) -
         assert {TransactionStatus.IDLE} == {each.info.transaction_status for each in second}
         assert [] == second.loop.execute("SELECT pg_listening_channels()").fetchall()
         assert [] == second.scans.execute("SELECT FROM pg_prepared_statements").fetchall()
+
+
+def test_sessions_of_a_frozen_server_are_given_up(small: Server) -> None:
+    """It refuses nothing, and the kernel of its machine acknowledges everything."""
+    values = {"database_url": small.url, "network_timeout_seconds": 2}
+    kept = KeptSessions(SchedulerSettings.model_validate(values))
+    with closing(kept):
+        backends = [session.info.backend_pid for session in kept.complete()]
+        for backend in backends:
+            os.kill(backend, signal.SIGSTOP)
+        try:
+            kept.settle()
+        finally:
+            for backend in backends:
+                os.kill(backend, signal.SIGCONT)
+
+        assert kept.is_empty
