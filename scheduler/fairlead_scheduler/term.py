@@ -89,8 +89,8 @@ class Term:
         thread uses a session afterwards; that of a thread which hangs is closed.
         """
         sessions = self._sessions
-        with ExitStack() as leaving:
-            leaving.callback(self._lease.release)
+        with ExitStack() as leaving, ExitStack() as releasing:
+            releasing.callback(self._lease.release)
             self._lease.keep_renewing(self._wakeup.wake)
             for renumbered in renumber(sessions.loop, epoch=self._lease.epoch):
                 _log.info("order_tags.renumbered", **renumbered._asdict())
@@ -138,7 +138,6 @@ class Term:
         demand_store = DemandStore(kept.backlog, epoch=epoch, requests=self._requests)
         leaving.callback(shadow_runner.stop)
         leaving.callback(self._threads.join)
-        leaving.callback(self._lease.release)
         start = self._threads.start
         start("sweeps", kept.sweeps, (*policy_watch.tasks(), *self._sweep_tasks(kept.sweeps)))
         start("cron", kept.cron, schedules.tasks())
