@@ -296,9 +296,9 @@ TENANTS_OVER_LANES = gauge(
 )
 LANES_UNWATCHED = gauge(
     "lanes_unwatched",
-    "Lanes, each priority apart, in which an open transaction may commit jobs that the leader "
-    "finds only when it reads all lanes anew. It is 0 but for the first seconds of a term and "
-    "while such a transaction stays open.",
+    "All lanes of the leader, each priority apart, while an open transaction may commit jobs "
+    "that it finds only when it reads all lanes anew; else 0. That is so in the first seconds "
+    "of a term and while such a transaction stays open.",
 )
 UNCHECKED = counter(
     "jobs_unchecked_total",
