@@ -43,5 +43,5 @@ def test_the_notes_say_that_a_pool_waits_for_a_stored_policy_with_autoscale(
     """Until then a pool stays at the one pod that it began with."""
     found = notes({**GIVEN, "policy": {"source": source}})
 
-    assert said == ("once `fairlead policy apply` has stored a policy" in found)
+    assert said == ("once a policy with `autoscale` for it is stored" in found)
     assert said != ("Each pool begins with one pod, and the autoscaler" in found)
