@@ -1,6 +1,5 @@
 """A process that has to be killed because one handler blocks it is paid for by that one."""
 
-import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -8,8 +7,6 @@ from tests.chaos.fleet import Fleet, Program
 from tests.support.children import APP
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.any_server
 
 
 def worker_of(fleet: Fleet) -> Program:

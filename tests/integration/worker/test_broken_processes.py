@@ -14,8 +14,6 @@ from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.any_server
-
 
 def breakable(fleet: Fleet, concurrency: int = 4) -> Program:
     """Start a worker whose handlers break its processes."""

@@ -19,8 +19,6 @@ from tests.support.dispatching import insert
 from tests.support.logins import as_login, login
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.any_server
-
 Allow: TypeAlias = Callable[[int], None]
 Begin: TypeAlias = Callable[[int], RunningChild]
 _ENDINGS = "fairlead worker endings"

@@ -10,8 +10,6 @@ from tests.support.children import RunningChild, child, ending, register
 from tests.support.dispatching import insert, insert_many
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.any_server
-
 _ERROR = 1
 """The exit code of a program that ends with an exception."""
 

@@ -8,8 +8,6 @@ from tests.chaos.fleet import Fleet, Program
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.any_server
-
 FITS_BYTES = 100_000
 """How much text a process survives in one answer."""
 
