@@ -1,7 +1,10 @@
 -- leases: workers that are not known to be dead, for how long their leases have lapsed, and the jobs they hold.
 -- locks: none
 -- index: none: there is one row per process, and work_queue is shallow.
-select w.id, w.name, w.pool, w.slots, clock_timestamp() - w.lease_until as lapsed,
+--
+-- An instant of 'infinity' is clamped: PostgreSQL before 17 subtracts none.
+select w.id, w.name, w.pool, w.slots,
+       clock_timestamp() - greatest(least(w.lease_until, '9999-01-01+00'), '1970-01-01+00') as lapsed,
        coalesce(q.jobs, 0) as jobs
 from fairlead.worker_leases w
 left join (
