@@ -1,4 +1,5 @@
-# One image for every command: fairlead, fairlead-worker, fairlead-scheduler, fairlead-autoscaler.
+# One image for every command: fairlead, fairlead-worker, fairlead-scheduler, fairlead-autoscaler,
+# fairlead-console.
 #
 # Plain instructions only: `docker build` without BuildKit builds it too. `make image` fills in the
 # arguments, and docs/how-to/build-an-image.md puts an application on top of it.
@@ -33,6 +34,7 @@ COPY core core
 COPY worker worker
 COPY scheduler scheduler
 COPY autoscaler autoscaler
+COPY console console
 COPY cli cli
 # The commit's time, so that the same source makes the same layer.
 ARG SOURCE_DATE_EPOCH=0

@@ -28,10 +28,12 @@ REVISION ?= $(shell git describe --always --dirty --abbrev=40 2>/dev/null || ech
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 CREATED = $(shell $(PYTHON) -c 'import sys, time; print(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(sys.argv[1]))))' $(SOURCE_DATE_EPOCH))
 
-# Each dependency at its lower bound, without its marker.
+# Each dependency of a program at its lower bound, without its marker.
 define LOWEST
 import re, tomllib
-for line in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]:
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+extras = project["optional-dependencies"]
+for line in {*project["dependencies"], *extras["scheduler"], *extras["autoscaler"], *extras["cli"], *extras["console"]}:
     print(re.sub(r">=([\w.]+).*", r"==\1", line))
 endef
 export LOWEST
@@ -40,7 +42,7 @@ LOWEST_TESTS := $(addprefix tests/integration/,cli/test_cli.py cli/test_bad_argu
   core/test_migrate.py worker/test_parent_start.py scheduler/test_service.py scheduler/test_cron.py worker/test_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quick room test check test-long proof search test-servers test-lowest test-kubernetes demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
+.PHONY: help setup quick room test check test-long proof search test-servers test-lowest test-kubernetes test-django demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos chaos-long image test-image chart docs test-docs e2e e2e-long constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -58,8 +60,10 @@ $(READY):
 	@rm -f .venv/ready-*
 	@touch $@
 
-# What differs from BASE, the last commit if not said otherwise, files that git does not know included.
-CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(BASE),HEAD) -- '*.py'; git ls-files --others --exclude-standard -- '*.py'; } | sort -u)
+# What differs from BASE, the last commit if not said otherwise, files that git does not know included;
+# not the programs that type checkers have to refuse.
+PYTHON_FILES = '*.py' ':!tests/typing/refused'
+CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(BASE),HEAD) -- $(PYTHON_FILES); git ls-files --others --exclude-standard -- $(PYTHON_FILES); } | sort -u)
 
 quick: setup ## check format, lint, types of what changed, unit tests: under a minute
 	$(BIN)/ruff format --check --quiet .
@@ -68,37 +72,54 @@ quick: setup ## check format, lint, types of what changed, unit tests: under a m
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --quiet $(if $(ROOM),tests/unit/$(ROOM),tests/unit)
 
 room: setup ## run one room's tests: make room ROOM=worker
-	$(PYTEST) $(or $(wildcard tests/unit/$(ROOM) tests/integration/$(ROOM)),$(error say which room: make room ROOM=core, scheduler, worker, autoscaler or cli))
+	$(PYTEST) $(or $(wildcard tests/unit/$(ROOM) tests/integration/$(ROOM)),$(error say which room: make room ROOM=core, scheduler, worker, autoscaler, console or cli))
 
 # Whether PostgreSQL of this major version is here.
 HAS_SERVER = $(BIN)/python -c "from fairlead_cli.dev.binaries import binaries; binaries($(1))" 2>/dev/null
 
-test: setup ## run the tests: unit, property, integration, short chaos, attacks on PostgreSQL 15 too; make check has the rest
-	@if $(call HAS_SERVER,15); then FAIRLEAD_TEST_POSTGRES=15 $(PYTEST) --quiet tests/attacks; \
-	  else echo "PostgreSQL 15 is not here: no attacks on it"; fi
-	$(PYTEST) --ignore=tests/tidy --ignore=tests/typing
+NO_15 = PostgreSQL 15 is not here: NO ATTACKS WERE TRIED ON IT
+# Of the attacks, those on rights, which versions of PostgreSQL differ in; test-servers has all.
+SAMPLE_15 = tests/attacks/test_rights.py
 
-test-long: setup ## run the hot statements over a million rows, the fair order through thousands of histories, more examples of every property
-	$(PYTEST) tests/integration tests/property -m long
-	$(PYTEST) tests/property --hypothesis-profile=thorough --timeout=600
+test: setup ## run the tests: unit, property, integration, short chaos, some attacks on PostgreSQL 15 too; make check, test-long and test-docs have the rest
+	@if $(call HAS_SERVER,15); then FAIRLEAD_TEST_POSTGRES=15 $(PYTEST) --quiet $(SAMPLE_15); \
+	  else echo "$(NO_15)"; fi
+	$(PYTEST) --ignore=tests/tidy --ignore=tests/typing --ignore=tests/site
+	@$(call HAS_SERVER,15) || echo "$(NO_15)"
+
+test-long: setup ## run the hot statements over a million rows, the fair order through thousands of histories, more examples of every property, what make test has a sample of
+	$(PYTEST) tests -m long --ignore=tests/chaos --ignore=tests/cluster
+	$(PYTEST) tests/property -m "hypothesis and not long" --hypothesis-profile=thorough --timeout=600
 	$(BIN)/python -m tests.support.attack_search --steps 60 --seed 1
 
-proof: setup ## run operations in every order of their steps (hours): SWITCHES=2 for a part, SCHEDULE="..." for one
-	$(if $(SCHEDULE),$(BIN)/python -m tests.interleavings $(SCHEDULE),FAIRLEAD_TEST_SWITCHES=$(or $(SWITCHES),0) $(PYTEST) tests/interleavings -m proof)
+# Each part says what it finds, also where one before it has found something.
+proof: setup ## explore the model, judge mutants, simulate, run operations in every order of their steps (hours): SEEDS=100, SWITCHES=2 for parts, SCHEDULE="..." for one
+ifdef SCHEDULE
+	$(BIN)/python -m tests.interleavings $(SCHEDULE)
+else
+	@failed=; \
+	$(BIN)/python -m tests.model || [ $$? = 2 ] || failed="$$failed, the model"; \
+	$(BIN)/python -m tests.mutants || failed="$$failed, mutants"; \
+	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),2000) || failed="$$failed, simulations"; \
+	FAIRLEAD_TEST_SWITCHES=$(or $(SWITCHES),0) $(PYTEST) tests/interleavings tests/simulation -m proof || failed="$$failed, interleavings"; \
+	test -z "$$failed" || { echo "These have found something:$${failed#,}"; exit 1; }
+endif
 
-search: setup ## look for a worse attack on the fair order, from a printed seed: make search STEPS=1000
-	$(BIN)/python -m tests.support.attack_search $(if $(STEPS),--steps $(STEPS)) $(if $(SEARCH_SEED),--seed $(SEARCH_SEED))
+search: setup ## look for a worse attack on the fair order, from a printed seed: make search STEPS=1000 PART=swing
+	$(BIN)/python -m tests.support.attack_search $(if $(STEPS),--steps $(STEPS)) $(if $(SEARCH_SEED),--seed $(SEARCH_SEED)) $(if $(PART),--part $(PART))
 
-test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well, or on SERVERS=15
+# With LONG=yes those over a million rows too.
+test-servers: setup ## run the tests of the SQL and the attacks on PostgreSQL 15 and 16 as well, or on SERVERS=15
 	@for version in $(or $(SERVERS),15 16); do \
 	  $(call HAS_SERVER,$$version) || { echo "PostgreSQL $$version is not here: skipped"; continue; }; \
 	  echo "PostgreSQL $$version:"; \
-	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet -m "not any_server" tests/integration || exit 1; \
+	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet -m "not any_server$(if $(LONG),, and not long)" \
+	    tests/integration tests/attacks || exit 1; \
 	done
 
 test-lowest: ## run a part of the tests on the lowest versions that are allowed
 	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plot,test]' $$($(PYTHON) -c "$$LOWEST")
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev,plot,test]' $$($(PYTHON) -c "$$LOWEST")
 	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(PROCESSES) --dist=loadgroup tests/unit $(LOWEST_TESTS)
 	rm -rf .venv-lowest
 
@@ -131,6 +152,12 @@ check-house: check-mypy
 check-advisories:
 	@$(BIN)/python -m tests.support.advisories
 
+test-django: ## run the tests of fairlead.django with Django 6: make test-django PYTHON=/path/to/python3.12, or newer
+	rm -rf .venv-django && $(PYTHON) -m venv .venv-django
+	.venv-django/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[all,dev,test]' 'django>=6,<7'
+	.venv-django/bin/python -m pytest --quiet --numprocesses=$(PROCESSES) --dist=loadgroup -m 'not proof' $(wildcard tests/integration/core/test_django_*.py) tests/integration/examples
+	rm -rf .venv-django
+
 demo: setup ## watch a fleet analyse the Python source on this machine
 	$(BIN)/python -m examples.demo
 
@@ -159,6 +186,9 @@ bench-autoscaling: setup ## play the autoscaler against others over a simulated 
 chaos: setup ## kill, freeze and cut everything for a long while, from a printed seed
 	$(BIN)/python -m pytest tests/chaos -m "long or not long" --capture=no
 
+chaos-long: setup ## have each fault happen a hundred times, and record the gaps (10 hours, in parts): FAULT=kill_the_leader TIMES=100 MINUTES=60
+	$(BIN)/python -m tests.chaos.repeats --record $(if $(FAULT),--fault $(FAULT)) $(if $(TIMES),--times $(TIMES)) $(if $(MINUTES),--minutes $(MINUTES))
+
 image: ## build the image of every command: make image IMAGE=registry.example/fairlead:1.0
 	@docker version >/dev/null 2>&1 || { echo "the image needs a Docker engine, and none answers here"; exit 2; }
 	docker build --tag $(IMAGE) --build-arg BASE=$(IMAGE_BASE) --build-arg VERSION=$(VERSION) \
@@ -174,6 +204,16 @@ chart: setup ## lint, test and package the Helm chart into dist (wants helm)
 	helm lint --strict charts/fairlead --values charts/fairlead/values-production.yaml
 	$(PYTEST) tests/chart
 	helm package charts/fairlead --destination dist
+
+# Any warning fails it: a broken link, a page that nothing leads to, two headings with one anchor.
+docs: setup ## build the site of the pages into build/docs, to be opened without a server
+	rm -rf build/docs
+	$(BIN)/python -m sphinx --builder site --conf-dir docs/site --doctree-dir build/doctrees --jobs 2 \
+	  --fail-on-warning --keep-going --fresh-env --quiet . build/docs
+	@echo "build/docs/index.html"
+
+test-docs: docs ## build it, and hold it to its links and its search, in a browser too where chromium is
+	FAIRLEAD_TEST_SITE=build/docs $(BIN)/python -m pytest --quiet tests/site
 
 E2E = IMAGE=$(IMAGE) IMAGE_BASE=$(IMAGE_BASE) IMAGE_ARGS='$(IMAGE_ARGS)' PYTHON=$(BIN)/python MAKE=$(MAKE) \
   TEST_PROCESSES=$(TEST_PROCESSES) tests/cluster/run
@@ -191,11 +231,11 @@ PINS = .venv-pins/bin/uv pip compile --quiet --upgrade --universal --python-vers
 constraints: ## pin the newest allowed versions anew, with the hashes of all their files
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins
 	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(PINS) pyproject.toml --extra dev --extra plot --extra test --group build --output-file requirements/develop.txt
-	$(PINS) pyproject.toml --constraint requirements/develop.txt --output-file requirements/programs.txt
+	$(PINS) pyproject.toml --extra all --extra dev --extra plot --extra test --group build --group docs --output-file requirements/develop.txt
+	$(PINS) pyproject.toml --extra all --constraint requirements/develop.txt --output-file requirements/programs.txt
 	$(PINS) --group image --constraint requirements/develop.txt --output-file requirements/image.txt
 	rm -rf .venv-pins
 
 clean: ## remove the environment and every cache (not the data of fairlead dev)
 	rm -rf .venv .venv-* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
-	find core worker scheduler autoscaler cli tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find core worker scheduler autoscaler console cli tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -121,7 +121,7 @@ def arguments(argv: Sequence[str] | None) -> Arguments:
         "--tenants",
         type=_tenants,
         default=1,
-        help="whose jobs P1, P2, P5 and P7 are; else one's",
+        help="whose jobs P1, P2, P5, P6 and P7 are; else one's",
     )
     parser.add_argument(
         "--policy", type=_policy, default=("", ""), help="a file to put in force"

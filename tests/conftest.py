@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow
 
 from fairlead.db.migrate import migrate
 from fairlead_cli.dev.postgres import Server
-from tests.support import leftovers
+from tests.support import counted, leftovers
 from tests.support.databases import (
     FAST,
     cloned_database,
@@ -60,8 +60,9 @@ hypothesis.settings.load_profile("sample")
 _GIVING_WAY = 5  # niceness: a third of the weight
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Have no server or program outlive a run that is killed, with all its processes."""
+    config.pluginmanager.register(counted)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         leftovers.end_with_this_run()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fairlead.runtime import extras
 from fairlead.runtime.startup import exiting_when_asked
 
 
@@ -11,6 +12,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     When one of its threads has failed, it releases the Lease and exits with 1.
     """
     with exiting_when_asked():
+        extras.require("autoscaler")
         from fairlead_autoscaler import program  # noqa: PLC0415 - it is slow to load
 
         program.main(arguments)

@@ -9,6 +9,7 @@ from time import monotonic
 
 from pydantic import ValidationError
 
+from fairlead.access import RoleMissing
 from fairlead.runtime import log
 from fairlead.runtime.arguments import Parser, refuse
 from fairlead.runtime.health import CannotListen
@@ -19,7 +20,7 @@ from fairlead_autoscaler.controller.controller import Controller
 from fairlead_autoscaler.controller.database import Database
 from fairlead_autoscaler.controller.failure_log import FailureLog
 from fairlead_autoscaler.controller.lease_thread import LeaseThread
-from fairlead_autoscaler.controller.options import Options
+from fairlead_autoscaler.controller.options import Options, OwnPod
 from fairlead_autoscaler.crash import Crashed, ending_on_thread_failure
 from fairlead_autoscaler.kube import client
 from fairlead_autoscaler.kube.adapter import Cluster, Names
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     log.configure(settings.log_format, settings.log_level)
     try:
         run(settings, kubeconfig=given.kubeconfig)
-    except (SchemaTooNew, CannotListen, KubeError) as error:
+    except (RoleMissing, SchemaTooNew, CannotListen, KubeError) as error:
         refuse(str(error))
     except Crashed:
         sys.exit(1)
@@ -63,6 +64,7 @@ def run(settings: AutoscalerSettings, *, kubeconfig: str | None = None) -> None:
     """Run a controller in this process's main thread until it is asked to stop.
 
     Raises:
+        RoleMissing: the login has not the autoscaler's role.
         SchemaTooNew: the schema needs newer code.
         CannotListen: the health pages' port is taken.
         KubeError: the cluster is not configured.
@@ -126,11 +128,21 @@ def _options(settings: AutoscalerSettings, namespace: str, identity: str) -> Opt
     place = f"the ConfigMap {settings.policy_configmap} in the namespace {namespace}"
     return Options(
         holder=identity,
+        pod=OwnPod(name=settings.pod_name, uid=settings.pod_uid),
         release=settings.release,
         deployments=settings.deployments,
         enabled=settings.autoscaler_enabled,
         syncs_policy=syncs_policy,
+        policy_bounds=settings.policy_bounds,
+        policy_edited=_edited(settings),
         policy_location=place if syncs_policy else "",
+        direct=settings.database_direct,
         reads_autoscalers=settings.read_autoscalers,
         reads_quotas=settings.read_quotas,
     )
+
+
+def _edited(settings: AutoscalerSettings) -> str:
+    """Return the ConfigMap that people edit beside the values; empty: there is none."""
+    name = settings.policy_configmap
+    return "" if name == settings.policy_values_configmap else name

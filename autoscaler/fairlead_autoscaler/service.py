@@ -8,6 +8,7 @@ from time import monotonic
 
 import psycopg
 
+from fairlead import access
 from fairlead.db.connect import Unreachable, connect, connect_with_backoff
 from fairlead.db.error_text import one_line
 from fairlead.runtime import log
@@ -30,6 +31,7 @@ def wait_for_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool
     False: asked to stop.
 
     Raises:
+        RoleMissing: the login has not the autoscaler's role.
         SchemaTooNew: the schema needs newer code.
     """
     waiting = WaitLog("autoscaler")
@@ -41,7 +43,7 @@ def wait_for_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool
             return False
         try:
             with closing(opened):
-                if await_schema(opened, stop, waiting) and await_ownership(
+                if await_schema(opened, access.AUTOSCALER, stop, waiting) and await_ownership(
                     opened, settings.release, stop, waiting, claims=False
                 ):
                     return True

@@ -28,6 +28,11 @@ class AutoscalerSettings(ServiceSettings):
         max_length=NAME_MAX,
         description="Its own pod; the name appears as holder of the Lease.",
     )
+    pod_uid: str = Field(
+        default="",
+        max_length=NAME_MAX,
+        description="The UID of its own pod, on which it records why it cannot lead.",
+    )
     pod_selector: str = Field(
         default="fairlead/pool",
         min_length=1,
@@ -41,7 +46,8 @@ class AutoscalerSettings(ServiceSettings):
         default="fairlead-autoscaler",
         min_length=1,
         max_length=NAME_MAX,
-        description="The Lease by which one of several controllers leads.",
+        description="The Lease by which one of several controllers leads; it is created if "
+        "missing.",
     )
     status_configmap: str = Field(
         default="fairlead-status",
@@ -66,6 +72,11 @@ class AutoscalerSettings(ServiceSettings):
         max_length=NAME_MAX,
         description="The ConfigMap with the policy in force while the other is empty.",
     )
+    policy_live_max: str = Field(
+        default="",
+        description="The most pods of each pool that the policy which people edit may ask for, "
+        "as `pool=pods`, separated by commas; `*` is every pool that is not named.",
+    )
     autoscaler_enabled: bool = Field(
         default=True,
         description="false: no pod is drained and no pool scaled; the policy is still stored.",
@@ -77,8 +88,8 @@ class AutoscalerSettings(ServiceSettings):
     )
     read_quotas: bool = Field(
         default=False,
-        description="Whether to read how many pods the namespace's quotas allow, once a "
-        "minute.",
+        description="Whether to read what the namespace's quotas and LimitRanges allow, once a "
+        "minute, and every ten seconds while they keep a pool small.",
     )
     tick_seconds: float = Field(
         default=5.0,
@@ -87,6 +98,14 @@ class AutoscalerSettings(ServiceSettings):
         description="Seconds between two decisions; a pool that wakes is decided on at once. "
         "A drain mark holds for 60 s, and has to outlive several.",
     )
+
+    @model_validator(mode="after")
+    def _bounds_can_be_read(self) -> "AutoscalerSettings":
+        for each in _entries(self.policy_live_max):
+            pool, _, pods = each.partition("=")
+            if not (pool and pods.isascii() and pods.isdigit()):
+                raise ValueError(f"policy_live_max has {each!r}: write pool=pods")
+        return self
 
     @model_validator(mode="after")
     def _deployments_can_be_read(self) -> "AutoscalerSettings":
@@ -111,6 +130,12 @@ class AutoscalerSettings(ServiceSettings):
         """The Deployment of each pool."""
         parts = (each.partition("=") for each in _entries(self.pool_deployments))
         return {pool: deployment for pool, _, deployment in parts}
+
+    @property
+    def policy_bounds(self) -> dict[str, int]:
+        """The most pods of each pool that a live policy may ask for."""
+        parts = (each.partition("=") for each in _entries(self.policy_live_max))
+        return {pool: int(pods) for pool, _, pods in parts}
 
 
 def _entries(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decision import fleet
 from fairlead_autoscaler.decision.inputs import Inputs
-from fairlead_autoscaler.decision.reasons import SENTENCES, DemandTerm
+from fairlead_autoscaler.decision.reasons import DemandTerm, Reason, sentence
 from fairlead_autoscaler.decision.result import Decision
 
 Status = dict[str, object]
@@ -22,7 +22,7 @@ def pool_status(decision: Decision, inputs: Inputs, config: Autoscale) -> Status
     """
     return {
         "reason": decision.reason.value,
-        "message": SENTENCES[decision.reason],
+        "message": sentence(decision.reason, decision.details),
         "underlyingReason": decision.underlying.value,
         "pods": counts(decision, inputs),
         "limits": {
@@ -65,9 +65,9 @@ def slots(decision: Decision) -> dict[str, float]:
 
 
 def estimates(decision: Decision, inputs: Inputs) -> dict[str, float]:
-    """Return the estimates: arrivals a second, and durations of jobs and starts."""
+    """Return the estimates: arrivals a second, and durations of jobs and of starts."""
     arrival_rate, demand = decision.state.arrival_rate, inputs.demand
-    found = {"startSeconds": decision.start_seconds}
+    found = {"startSeconds": decision.start_seconds, "aheadSeconds": decision.ahead_seconds}
     if arrival_rate is not None:
         found["arrivalsPerSecond"] = arrival_rate.ahead(0)
     if demand is not None:
@@ -89,7 +89,7 @@ def conditions(decision: Decision) -> list[Status]:
             "type": each.condition.value,
             "status": "True" if each.status else "False",
             "reason": "AsExpected" if each.reason is None else each.reason.value,
-            "message": "" if each.reason is None else SENTENCES[each.reason],
+            "message": _message(each.reason, decision),
             "lastTransitionTime": _time(each.since),
         }
         for each in decision.conditions
@@ -117,6 +117,10 @@ def missing_deployment(pool: str, deployment: str | None) -> Status:
 def document(pools: Mapping[str, Status], policy: Status) -> Status:
     """Return the whole status ConfigMap."""
     return {"policy": policy, "pools": dict(sorted(pools.items()))}
+
+
+def _message(reason: Reason | None, decision: Decision) -> str:
+    return "" if reason is None else sentence(reason, decision.details)
 
 
 def _time(at: datetime) -> str:

@@ -129,10 +129,11 @@ def main() -> int:
     """Measure, and print the lines for `elsewhere.toml`."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscaling.cost")
     parser.add_argument("--jobs", type=int, default=1_000_000, help="that are due")
-    parser.add_argument("--pods", type=int, default=500, help="in ten pools")
+    parser.add_argument("--pods", type=int, default=500, help="in all pools together")
+    parser.add_argument("--pools", type=int, default=10, help="with pods")
     parser.add_argument("--strict", action="store_true", help="exit 1 for a missed target")
     given = parser.parse_args()
-    costs = measure(Size(jobs=given.jobs, pods=given.pods), Times()).costs()
+    costs = measure(Size(jobs=given.jobs, pods=given.pods, pools=given.pools), Times()).costs()
     say("\n\n".join(map(figure, costs)))
     return 1 if given.strict and not all(each.met for each in costs) else 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -14,9 +14,11 @@ from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decision.decide import decide
 from fairlead_autoscaler.decision.fleet import is_long, remaining_seconds, spread_of
 from fairlead_autoscaler.decision.inputs import (
+    FIRES_WITHIN_SECONDS,
     SCHEDULED_WITHIN_SECONDS,
     Demand,
     Deployment,
+    Fires,
     Inputs,
     PodLoad,
     Worker,
@@ -25,6 +27,7 @@ from fairlead_autoscaler.decision.inputs import Pod as Seen
 from fairlead_autoscaler.decision.result import State
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+SPAN_SECONDS = 5
 SILENCE_SECONDS = 12.2
 """Seconds without a leader after a leader was killed."""
 
@@ -63,13 +66,15 @@ class Fairlead:
                 "slots": config.slots,
             }
         )
-        self._scheduled = [job.due for job in fleet.jobs if job.scheduled and look_ahead]
+        known = [job for job in fleet.jobs if job.scheduled and look_ahead]
+        self._scheduled = [job.due for job in known if not job.fired]
+        self._fired = [job.due for job in known if job.fired]
         self._faults = faults or Faults()
         self._dice = Random(f"faults {fleet.workload.name}")
         self._state = State()
         self._began = 0.0
         self._said: deque[Demand] = deque()
-        self._last: Demand | None = None
+        self.last: Demand | None = None
 
     def tick(self, fleet: Fleet) -> None:
         """Observe, decide and act."""
@@ -79,10 +84,10 @@ class Fairlead:
             return
         answered = not faults.outage[0] <= now < faults.outage[1]
         if answered and now % faults.hand_offs >= min(SILENCE_SECONDS, now):
-            self._said.append(self._demand(fleet))
+            self._said.append(self.demand(fleet))
         if answered and self._dice.random() >= faults.lost:
-            while self._said and self._said[0].at <= _at(now - faults.lag):
-                self._last = self._said.popleft()
+            while self._said and self._said[0].at <= instant(now - faults.lag):
+                self.last = self._said.popleft()
         decision = decide(self._state, self._inputs(fleet, answered=answered), self._config)
         self._state = decision.state
         until = (decision.drain_until - BEGUN).total_seconds()
@@ -96,10 +101,10 @@ class Fairlead:
     def _inputs(self, fleet: Fleet, *, answered: bool) -> Inputs:
         pods = fleet.pods.values()
         return Inputs(
-            now=_at(fleet.now),
+            now=instant(fleet.now),
             answered=answered,
-            cluster_at=_at(fleet.now),
-            demand=self._last,
+            cluster_at=instant(fleet.now),
+            demand=self.last,
             deployment=Deployment(
                 name="bench",
                 uid="bench",
@@ -110,14 +115,14 @@ class Fairlead:
                 status_replicas=fleet.replicas,
                 updated_replicas=fleet.replicas,
             ),
-            pods=tuple(_seen(pod, fleet.now, self._began) for pod in pods),
-            workers=tuple(_worker(pod, fleet) for pod in pods if pod.ready_at <= fleet.now),
-            loads=tuple(self._load(pod, fleet) for pod in pods if pod.running),
+            pods=tuple(seen_pod(pod, fleet.now, self._began) for pod in pods),
+            workers=tuple(pod_worker(pod, fleet) for pod in pods if pod.ready_at <= fleet.now),
+            loads=tuple(self.load(pod, fleet) for pod in pods if pod.running),
         )
 
-    def _load(self, pod: Pod, fleet: Fleet) -> PodLoad:
+    def load(self, pod: Pod, fleet: Fleet) -> PodLoad:
         """Return a pod's estimated remaining work, as the controller's statement does."""
-        last = self._last
+        last = self.last
         spread = spread_of(last.service_mean, last.service_variance) if last else 1.0
         left = [
             remaining_seconds(age=fleet.now - begun, estimate=fleet.service_mean, spread=spread)
@@ -131,7 +136,7 @@ class Fairlead:
             long_jobs=sum(is_long(each, last.service_mean) for each in left) if last else 0,
         )
 
-    def _demand(self, fleet: Fleet) -> Demand:
+    def demand(self, fleet: Fleet) -> Demand:
         """Return the scheduler's report: it knows mean run times, not those of single jobs."""
         mean = fleet.service_mean
         begin = bisect_right(self._scheduled, fleet.now)
@@ -143,28 +148,43 @@ class Fairlead:
         return Demand(
             pool="default",
             epoch=int(fleet.now // self._faults.hand_offs),
-            at=_at(fleet.now),
+            at=instant(fleet.now),
             became_runnable_total=fleet.arrived,
             work_slot_seconds=len(fleet.queue) * mean,
             slots_useful=len(fleet.queue) + fleet.running,
+            slots_kept=0,
             slots_allowed=fleet.config.pods_max * fleet.config.slots,
-            oldest_runnable_at=None if oldest is None else _at(oldest),
+            oldest_runnable_at=None if oldest is None else instant(oldest),
             scheduled_slot_seconds=due,
             service_mean=mean,
             service_variance=max(0.0, fleet.service_square - mean**2),
+            fires=self._fires(fleet),
+        )
+
+    def _fires(self, fleet: Fleet) -> tuple[Fires, ...]:
+        """Return what schedules fire soon, by spans as the scheduler says it."""
+        begin = bisect_right(self._fired, fleet.now)
+        until = bisect_right(self._fired, fleet.now + FIRES_WITHIN_SECONDS)
+        spans = Counter(int(at // SPAN_SECONDS) for at in self._fired[begin:until])
+        begun = BEGUN.timestamp()
+        return tuple(
+            Fires(begun + span * SPAN_SECONDS, jobs, jobs * fleet.service_mean)
+            for span, jobs in sorted(spans.items())
         )
 
 
-def _at(seconds: float) -> datetime:
+def instant(seconds: float) -> datetime:
+    """Return the time so many seconds after the beginning."""
     return BEGUN + timedelta(seconds=seconds)
 
 
-def _seen(pod: Pod, now: float, began: float) -> Seen:
+def seen_pod(pod: Pod, now: float, began: float) -> Seen:
+    """Return a pod as a watch shows it that began at `began`."""
     started = pod.ready_at <= now
     return Seen(
         uid=pod.uid,
-        created_at=_at(pod.created),
-        seen_at=_at(pod.created) if pod.created > began else None,
+        created_at=instant(pod.created),
+        seen_at=instant(pod.created) if pod.created > began else None,
         ready=started and pod.drained_at is None,
         was_ready=started,
         terminating=pod.deleted_at is not None,
@@ -172,11 +192,12 @@ def _seen(pod: Pod, now: float, began: float) -> Seen:
     )
 
 
-def _worker(pod: Pod, fleet: Fleet) -> Worker:
+def pod_worker(pod: Pod, fleet: Fleet) -> Worker:
+    """Return the worker of a pod that has started."""
     return Worker(
         pod_uid=pod.uid,
         slots_full=fleet.config.slots,
-        registered_at=_at(pod.ready_at),
-        drain_until=_at(pod.drain_until) if pod.drain_until > 0 else None,
-        drained_at=None if pod.drained_at is None else _at(pod.drained_at),
+        registered_at=instant(pod.ready_at),
+        drain_until=instant(pod.drain_until) if pod.drain_until > 0 else None,
+        drained_at=None if pod.drained_at is None else instant(pod.drained_at),
     )

@@ -59,6 +59,8 @@ class Job:
     due: float
     seconds: float
     scheduled: bool
+    fired: bool = False
+    """Whether a schedule inserts it when it is due; else one that is scheduled was delayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

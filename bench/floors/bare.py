@@ -61,7 +61,7 @@ class Bare:
         self._pending: Cursor[Pending] = cursor(binary=True, row_factory=args_row(Pending))
         self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
         self._queries = (load(_LOOP, "receipts"), statement("floor_pending"))
-        self._dispatching, self._waking = load(_LOOP, "dispatch"), load(_LOOP, "wake")
+        self._dispatching = load(_LOOP, "dispatch")
         self._last_receipt = self._last_id = self._waiting = 0
         self._tag = self._lowest_tag()
         self._in_flight: dict[str, int] = defaultdict(int)
@@ -112,6 +112,9 @@ class Bare:
             "estimates_us": integers([_ESTIMATE_US] * count),
             "seen_us": integers([None] * count),
             "used": None,
+            "kinds": None,
+            "counted": None,
+            "workers": [""] if asleep else None,
         }
         taken = self._dispatch.execute(self._dispatching, parameters).rowcount
         self._tag, self._last_id = self._tag + count, ids[-1]
@@ -119,8 +122,6 @@ class Bare:
         if taken < count:
             for job_id in set(ids).difference(self._dispatch.fetchall()):
                 self._in_flight[self._tenants.pop(job_id)] -= 1
-        if asleep:
-            self._connection.execute(self._waking, {"workers": ""})
 
 
 def lead(connection: Connection, holder: str) -> int:

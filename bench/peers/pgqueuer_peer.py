@@ -4,8 +4,9 @@
 process runs, each on a connection of its own, as its own benchmark tool does.
 """
 
-# The peers live in an environment of their own, which type checkers of this one cannot see.
-# mypy: disable-error-code="import-not-found, untyped-decorator"
+# The peers live in an environment of their own, which type checkers of this one cannot see; and
+# asyncpg, which this one has too, ships no types.
+# mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator"
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A transaction is opened and left open, like a forgotten session or a long report. From then on
 no dead index entry can be removed. A producer keeps a bounded backlog and a worker drains it,
 with everything on; starts are counted each second, and the server's log has the durations of
-claims and dispatches in the first and in the last sixth.
+claims and dispatches in the first and in the last sixth. Before that the same load is counted
+without the transaction. With many tenants (`--tenants 100000`) a job of each waits beforehand.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from bench.context import Context, say
 from bench.figures import percentile
 from bench.outcome import Figure, Outcome, Row, figure
 from bench.rounds import template
+from bench.scenarios.backlog import fill
 
 _DATABASE = "snapshot"
 _BACKLOG = 20_000
@@ -43,7 +45,7 @@ def _rates(
     return rates
 
 
-def _ratios(rates: list[float]) -> list[Figure]:
+def _ratios(before: list[float], rates: list[float]) -> list[Figure]:
     sixth = len(rates) // 6
     first, last = median(rates[:sixth]), median(rates[-sixth:])
     middle = median(rates)
@@ -56,6 +58,7 @@ def _ratios(rates: list[float]) -> list[Figure]:
             [percentile(rates, 0.05) / middle],
         ),
         figure("rate", "median rate", "jobs/s", [middle]),
+        figure("rate_over_without", "rate / that without it", "x", [middle / median(before)]),
     ]
 
 
@@ -82,6 +85,9 @@ def run(context: Context) -> Outcome:
     dsn = server.create_database(_DATABASE, template(server, context.fairlead))
     statement_log.switch_on(server, _DATABASE)
     server.checkpoint()
+    tenants = context.fairlead.tenants
+    if tenants > 1:
+        fill(context, _DATABASE, jobs=tenants, tenants=tenants)
     marks: dict[int, int] = {}
     with (
         live.running(context.fairlead, dsn) as running,
@@ -89,12 +95,13 @@ def run(context: Context) -> Outcome:
         server.connect(_DATABASE) as holder,
     ):
         live.warm_up(running, 20_000)
+        before = _rates(running, seconds // 3, {}, lambda: statement_log.position(server))
         holder.execute(b"begin isolation level repeatable read")
         holder.execute(b"select count(*) from fairlead.leaders")
         rates = _rates(running, seconds, marks, lambda: statement_log.position(server))
         holder.execute(b"rollback")
     server.drop_database(_DATABASE)
-    figures = [*_ratios(rates), *_durations(context, marks, seconds)]
+    figures = [*_ratios(before, rates), *_durations(context, marks, seconds)]
     say(
         "  snapshot: " + ", ".join(f"{each.label} {each.value.median:,.2f}" for each in figures)
     )

@@ -1,5 +1,15 @@
-"""`python -m fairlead_cli`, the same as `fairlead`."""
+"""The command `fairlead` and `python -m fairlead_cli`: `main`, if its extra is installed."""
 
-from fairlead_cli.main import main
+from fairlead.runtime import extras
 
-main()
+
+def main() -> None:
+    """Run the command of this process's arguments; exit 2 with one sentence when it cannot."""
+    extras.require("cli")
+    from fairlead_cli.main import main as program
+
+    program()
+
+
+if __name__ == "__main__":
+    main()

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead_cli.output.formats import ID_MAX
-from fairlead_cli.session import Row, acting, ask
+from fairlead.inspection.formats import ID_MAX
+from fairlead.inspection.rows import Row
+from fairlead_cli.session import acting, ask
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection

@@ -7,12 +7,14 @@ from pydantic import ValidationError
 from fairlead.db.connect import Unreachable, Unverified
 from fairlead.db.lock_retry import TablesLocked
 from fairlead.db.migrate import UnfitDatabase
+from fairlead.runtime import extras
 from fairlead.settings import explain
 from fairlead_cli.errors import CommandError
 
 _TABLES = (
     "jobs",
     "schedules",
+    "batches",
     "worker_leases",
     "job_history",
     "job_progress",
@@ -27,12 +29,22 @@ _DEMANDS = {
     "headers_are_nested_500_deep_numbers_below_1e4000": (
         "headers must be nested at most 500 deep, and their numbers below 1e4000"
     ),
+    "payload_is_at_most_64_kib_and_its_numbers_below_1e4000": (
+        "payload must be at most 64 KiB and its numbers below 1e4000"
+    ),
     "payload_is_at_most_1_mib_and_numbers_below_1e4000": (
         "payload must be at most 1 MiB and its numbers below 1e4000"
     ),
 }
 """What a constraint demands, where its name, which has a limit, reads badly."""
 _VALUE_SHOWN_MAX = 40
+_ADMINISTRATORS = (
+    *("apply_policy", "note_refused_policy", "redact", "_erase_history", "remove_schedules"),
+    "_erase_batches",
+    *("_assign_pool", "_own_pool", "_take_over", "_own_database", "pool_logins"),
+    *("tenant_logins",),
+)
+"""What an operator may not, as PostgreSQL names it when it refuses."""
 
 
 def sentence(error: Exception) -> str | None:
@@ -48,7 +60,7 @@ def sentence(error: Exception) -> str | None:
         return "an argument is not valid UTF-8: give it in UTF-8"
     if isinstance(error, psycopg.Error):
         return _of_the_database(error)
-    return None
+    return extras.sentence(error) if isinstance(error, ModuleNotFoundError) else None
 
 
 def _of_the_database(error: psycopg.Error) -> str:
@@ -58,7 +70,7 @@ def _of_the_database(error: psycopg.Error) -> str:
         case errors.CheckViolation() if error.diag.constraint_name:
             return f"refused: {bound(error.diag.constraint_name)}{_value(error.diag)}"
         case errors.InsufficientPrivilege():
-            return f"{said}: log in as a member of fairlead_admin, or as the schema's owner"
+            return f"{said}: log in as a member of {_role_for(said)}, or as the schema's owner"
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction():
             return f"{said}: the schema is not this version's, run `fairlead migrate`"
         case errors.LockNotAvailable():
@@ -68,6 +80,12 @@ def _of_the_database(error: psycopg.Error) -> str:
         case _:
             hint = error.diag.message_hint
             return f"the database refused: {said}" + (f" ({hint})" if hint else "")
+
+
+def _role_for(said: str) -> str:
+    """Return the roles that may do what PostgreSQL refused: for a few things one alone."""
+    of_administrators = any(each in said for each in _ADMINISTRATORS)
+    return "fairlead_admin" if of_administrators else "fairlead_operator or fairlead_admin"
 
 
 def bound(constraint: str) -> str:

@@ -16,9 +16,11 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from fairlead_cli import database_option
 from fairlead_cli.commands import (
     audit,
     autoscaler,
+    batches,
     doctor,
     enqueue,
     explain,
@@ -26,6 +28,7 @@ from fairlead_cli.commands import (
     migrate,
     policy,
     queues,
+    roles,
     schedules,
     services,
     simulate,
@@ -65,14 +68,18 @@ def fairlead(
             "--version", callback=_print_version, is_eager=True, help="Print the versions."
         ),
     ] = False,
+    database_url: Annotated[
+        str | None, typer.Option(metavar="URL", help=database_option.HELP)
+    ] = None,
 ) -> None:
-    """Take what stands before the command."""
+    """Take what stands before the command; `run` has taken the database out of it."""
 
 
 migrate.add_to(app)
 services.add_to(app)
 enqueue.add_to(app)
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(batches.app, name="batches")
 explain.add_to(app)
 queues.add_to(app)
 app.add_typer(tenants.app, name="tenants")
@@ -82,6 +89,7 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(workers.app, name="workers")
 app.add_typer(autoscaler.app, name="autoscaler")
 app.add_typer(trace.app, name="trace")
+app.add_typer(roles.app, name="roles")
 audit.add_to(app)
 top.add_to(app)
 doctor.add_to(app)
@@ -101,8 +109,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         for word in arguments:
             word.encode()
-        code: object = app(list(arguments), prog_name="fairlead", standalone_mode=False)
-        sys.stdout.flush()
+        with database_option.taken(arguments) as others:
+            code: object = app(others, prog_name="fairlead", standalone_mode=False)
+            sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except BrokenPipeError:
@@ -143,6 +152,7 @@ def _usage(error: TyperException, arguments: Sequence[str]) -> int:
     if said.startswith("Usage:"):
         typer.echo(said)
         return 2
+    said = " ".join(said.split())  # a list of choices has one on each line
     said = f"{_with_value(said, arguments)} (see `{_help_of(arguments)}`)"
     typer.echo(f"fairlead: {said}", err=True)
     return 2

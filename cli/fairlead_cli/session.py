@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fairlead.db import statements
+from fairlead.inspection.rows import Row
 from fairlead_cli.errors import CommandError
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection
     from fairlead.settings import DatabaseSettings
-
-Row = dict[str, object]
 
 _PACKAGE = "fairlead_cli"
 
@@ -44,7 +43,7 @@ def reached() -> "Generator[Connection]":
         Unreachable: with one sentence that says why.
     """
     from fairlead.db.connect import connect
-    from fairlead_cli import clamped
+    from fairlead.inspection import clamped
 
     with connect(settings(), name="cli") as connection:
         clamped.register(connection)

@@ -13,21 +13,33 @@ import importlib
 import typing
 
 if typing.TYPE_CHECKING:
-    from fairlead.client import NewJob, enqueue, enqueue_many
+    from fairlead.client import enqueue, enqueue_many
     from fairlead.errors import Cancelled, Discard, OverBacklog, Retry, Snooze, StaleToken
+    from fairlead.injection import GIVEN
     from fairlead.job import Job
-    from fairlead.jsontext import Json
+    from fairlead.job_control import JobStatus, cancel, retry, status
+    from fairlead.jsontext import Json, JsonLike
+    from fairlead.new_jobs import NewJob
+    from fairlead.schedules import sync_schedules
+    from fairlead.task import Task
     from fairlead.tasks import Tasks
+    from fairlead.waiting import wait
 else:
     # Type checkers would take any name for one of these.
     _MODULES = {
-        **dict.fromkeys(("NewJob", "enqueue", "enqueue_many"), "client"),
+        **dict.fromkeys(("enqueue", "enqueue_many"), "client"),
         **dict.fromkeys(
             ("Cancelled", "Discard", "OverBacklog", "Retry", "Snooze", "StaleToken"), "errors"
         ),
+        "GIVEN": "injection",
         "Job": "job",
-        "Json": "jsontext",
+        "NewJob": "new_jobs",
+        **dict.fromkeys(("JobStatus", "cancel", "retry", "status"), "job_control"),
+        **dict.fromkeys(("Json", "JsonLike"), "jsontext"),
+        "sync_schedules": "schedules",
+        "Task": "task",
         "Tasks": "tasks",
+        "wait": "waiting",
     }
 
     def __getattr__(name: str) -> object:
@@ -44,16 +56,25 @@ else:
 
 
 __all__ = (
+    "GIVEN",
     "Cancelled",
     "Discard",
     "Job",
+    "JobStatus",
     "Json",
+    "JsonLike",
     "NewJob",
     "OverBacklog",
     "Retry",
     "Snooze",
     "StaleToken",
+    "Task",
     "Tasks",
+    "cancel",
     "enqueue",
     "enqueue_many",
+    "retry",
+    "status",
+    "sync_schedules",
+    "wait",
 )

@@ -4,260 +4,226 @@ It is an INSERT and nothing more: committed with the caller's work, rolled back 
 refused by the database's own constraints. Any language may insert the same row by itself.
 """
 
-import json
-from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias, cast, overload
+from itertools import chain, islice
+from typing import cast, overload
 
-import psycopg
-from psycopg.rows import tuple_row
-
-from fairlead import jsontext, tracecontext
-from fairlead.db import statements
+from fairlead import connections, new_jobs
+from fairlead.connections import AsyncConnection, Statement, SyncConnection
 from fairlead.errors import OVER_BACKLOG_SQLSTATE, OverBacklog, caused_by
-from fairlead.job import DbApiCursor
-from fairlead.jsontext import Json
+from fairlead.jsontext import JsonLike
+from fairlead.new_jobs import NewJob, Page
 
-_JOBS_BYTES_MAX = 256 * 1024 * 1024
-_JOBS_LEVELS_MAX = _JOBS_BYTES_MAX  # each payload's are bounded by the table
-_HEADERS_BYTES_MAX = 8192  # the table's bound; its text has spaces, as json.dumps has
-
-
-AsyncPsycopg: TypeAlias = psycopg.AsyncConnection[object] | psycopg.AsyncCursor[object]
-Psycopg: TypeAlias = psycopg.Connection[object] | psycopg.Cursor[object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
-    """A job to be inserted; the database's constraints say what each field may be.
-
-    Args:
-        kind: the name of its handler.
-        payload: any JSON value, at most 1 MiB as stored; None is an empty object.
-        queue: a queue belongs to one pool of workers.
-        tenant: whose job it is; the tenants of a queue share it fairly.
-        priority: order inside the tenant's lane, -100 to 100, higher first; where the policy
-            has bands, which of them too, unless its queue names one.
-        run_at: not before this instant (with a time zone); None is now.
-        expires_at: end as expired unless it has started by then.
-        dedup_key: at most one unfinished job per queue, tenant and key.
-        max_attempts: failures until it has failed for good, 1 to 1000.
-        timeout: seconds or timedelta for one attempt; None is the pool's default.
-        cost_hint: seconds or timedelta that an attempt will take, where known.
-        headers: an object of at most 8 KiB: trace context and the like. The current span of
-            OpenTelemetry is added as `traceparent`, unless they have one or no room for it.
-
-    Raises:
-        ValueError: an instant without a time zone, which would mean another time elsewhere.
-    """
-
-    kind: str
-    payload: Json = None
-    queue: str = "default"
-    tenant: str = ""
-    priority: int = 0
-    run_at: datetime | None = None
-    expires_at: datetime | None = None
-    dedup_key: str | None = None
-    max_attempts: int = 5
-    timeout: float | timedelta | None = None
-    cost_hint: float | timedelta | None = None
-    headers: Mapping[str, Json] | None = None
-
-    def __post_init__(self) -> None:
-        for name, instant in (("run_at", self.run_at), ("expires_at", self.expires_at)):
-            if instant is not None and instant.utcoffset() is None:
-                raise ValueError(f"{name} {instant} has no time zone: give one, such as UTC")
+_ENQUEUE = Statement("enqueue", "enqueue")
+_ENQUEUE_UNIQUE = Statement("enqueue", "enqueue_unique")
+_NEW_BATCH = Statement("enqueue_many", "new_batch")
 
 
 @overload
 def enqueue(
-    connection: AsyncPsycopg,
+    connection: AsyncConnection,
     kind: str,
-    payload: Json = None,
+    payload: JsonLike = None,
     *,
-    queue: str = ...,
+    queue: str | None = ...,
     tenant: str = ...,
-    priority: int = ...,
+    priority: int | None = ...,
     run_at: datetime | None = ...,
     expires_at: datetime | None = ...,
     dedup_key: str | None = ...,
-    max_attempts: int = ...,
+    max_attempts: int | None = ...,
     timeout: float | timedelta | None = ...,
     cost_hint: float | timedelta | None = ...,
-    headers: Mapping[str, Json] | None = ...,
-) -> Awaitable[int | None]: ...
+    headers: Mapping[str, JsonLike] | None = ...,
+    batch: int | None = ...,
+    replace: bool = ...,
+    debounce: float | timedelta | None = ...,
+    debounce_max: float | timedelta | None = ...,
+    unique_for: float | timedelta | None = ...,
+) -> Coroutine[object, None, int | None]: ...
 @overload
 def enqueue(
-    connection: Psycopg | DbApiCursor,
+    connection: SyncConnection,
     kind: str,
-    payload: Json = None,
+    payload: JsonLike = None,
     *,
-    queue: str = ...,
+    queue: str | None = ...,
     tenant: str = ...,
-    priority: int = ...,
+    priority: int | None = ...,
     run_at: datetime | None = ...,
     expires_at: datetime | None = ...,
     dedup_key: str | None = ...,
-    max_attempts: int = ...,
+    max_attempts: int | None = ...,
     timeout: float | timedelta | None = ...,
     cost_hint: float | timedelta | None = ...,
-    headers: Mapping[str, Json] | None = ...,
+    headers: Mapping[str, JsonLike] | None = ...,
+    batch: int | None = ...,
+    replace: bool = ...,
+    debounce: float | timedelta | None = ...,
+    debounce_max: float | timedelta | None = ...,
+    unique_for: float | timedelta | None = ...,
 ) -> int | None: ...
 def enqueue(  # noqa: PLR0913 - each is a column of the table
-    connection: AsyncPsycopg | Psycopg | DbApiCursor,
+    connection: AsyncConnection | SyncConnection,
     kind: str,
-    payload: Json = None,
+    payload: JsonLike = None,
     *,
-    queue: str = "default",
+    queue: str | None = None,
     tenant: str = "",
-    priority: int = 0,
+    priority: int | None = None,
     run_at: datetime | None = None,
     expires_at: datetime | None = None,
     dedup_key: str | None = None,
-    max_attempts: int = 5,
+    max_attempts: int | None = None,
     timeout: float | timedelta | None = None,
     cost_hint: float | timedelta | None = None,
-    headers: Mapping[str, Json] | None = None,
-) -> Awaitable[int | None] | int | None:
+    headers: Mapping[str, JsonLike] | None = None,
+    batch: int | None = None,
+    replace: bool = False,
+    debounce: float | timedelta | None = None,
+    debounce_max: float | timedelta | None = None,
+    unique_for: float | timedelta | None = None,
+) -> Coroutine[object, None, int | None] | int | None:
     """Insert one job and return its id, or None when its dedup key is live.
 
     It joins the connection's transaction: the job exists once that commits. A repeat inserts
-    another job, unless a dedup key says that it is the same one. The connection is psycopg's,
-    or a cursor of psycopg or another driver; with an asynchronous one, await the answer. The
-    other arguments are described at `NewJob`.
+    another job, unless a dedup key says that it is the same one. The connection, or cursor, is
+    psycopg's, asyncpg's or another DB-API driver's, SQLAlchemy's (a Session, too) or Django's;
+    with an asynchronous one, await the answer. The other arguments are described at `NewJob`.
 
     Raises:
-        ValueError: the payload is not JSON, or an instant has no time zone.
+        TypeError: it is no such connection.
+        ValueError: the payload is not JSON, or does not fit the handler of its kind in this
+            process; or an instant has no time zone; or what says how it is the only job of its
+            key is out of bounds, or does not go together.
         OverBacklog: its tenant or its queue has too many unfinished jobs.
         psycopg.errors.CheckViolation: a field is out of bounds; the constraint's name says
-        which.
-            Other drivers raise their own error.
+            which. Other drivers raise their own error.
     """
-    job = NewJob(
-        kind=kind,
-        payload=payload,
-        queue=queue,
-        tenant=tenant,
-        priority=priority,
-        run_at=run_at,
-        expires_at=expires_at,
-        dedup_key=dedup_key,
-        max_attempts=max_attempts,
-        timeout=timeout,
-        cost_hint=cost_hint,
-        headers=headers,
-    )
-    text = _text((job,))
-    if isinstance(connection, psycopg.AsyncConnection | psycopg.AsyncCursor):
-        return _first_async(connection, text)
-    return next(iter(_insert(connection, text)), None)
+    said = {**locals()}  # the fields of the job, by their names
+    del said["connection"]
+    return enqueue_job(connection, NewJob(**said))
+
+
+def enqueue_job(
+    connection: AsyncConnection | SyncConnection, job: NewJob
+) -> Coroutine[object, None, int | None] | int | None:
+    """Insert one job as `enqueue` does."""
+    (page,) = new_jobs.pages((job,))
+    if connections.is_async(connection):
+        return _first_async(connection, page)
+    return next(iter(_insert(cast("SyncConnection", connection), page)), None)
 
 
 @overload
 def enqueue_many(
-    connection: AsyncPsycopg, jobs: Iterable[NewJob]
-) -> Awaitable[tuple[int, ...]]: ...
+    connection: AsyncConnection, jobs: Iterable[NewJob], *, then: NewJob | None = ...
+) -> Coroutine[object, None, tuple[int, ...]]: ...
 @overload
 def enqueue_many(
-    connection: Psycopg | DbApiCursor, jobs: Iterable[NewJob]
+    connection: SyncConnection, jobs: Iterable[NewJob], *, then: NewJob | None = ...
 ) -> tuple[int, ...]: ...
 def enqueue_many(
-    connection: AsyncPsycopg | Psycopg | DbApiCursor, jobs: Iterable[NewJob]
-) -> Awaitable[tuple[int, ...]] | tuple[int, ...]:
-    """Insert many jobs with one statement and return the ids, without those of live dedup keys.
+    connection: AsyncConnection | SyncConnection,
+    jobs: Iterable[NewJob],
+    *,
+    then: NewJob | None = None,
+) -> Coroutine[object, None, tuple[int, ...]] | tuple[int, ...]:
+    """Insert many jobs and return the ids, without those of live dedup keys.
 
-    All or none: one job that is refused refuses the others. Some thousand jobs per
-    call are quick; the limit is 256 MiB of JSON. Otherwise as `enqueue`.
+    All or none: one job that is refused refuses the others. They may come from a generator:
+    up to 10,000 jobs or 16 MiB of JSON are held in memory and sent in one statement, and the
+    next follow in the same transaction. A connection that commits by itself is given a
+    transaction if it is psycopg's; another has to be in one where there are more, or with
+    `then`. Otherwise as `enqueue`.
+
+    Args:
+        connection: as for `enqueue`; with an asynchronous one, await the answer.
+        jobs: the jobs.
+        then: a job that is inserted once all of them have ended, however they did, at once if
+            there are none. Its payload, an object of at most 64 KiB, has one member more then:
+            `batch`, with an `id` and the numbers of `jobs`, `succeeded`, `failed`, `cancelled`,
+            `expired` and `unknown`.
+
+    Raises:
+        ValueError: as for `enqueue`; or there are more and the connection commits each
+            statement; or `then` has what a batch's job has not, or a job has a batch besides.
     """
-    text = _text(jobs)
-    if isinstance(connection, psycopg.AsyncConnection | psycopg.AsyncCursor):
-        return _insert_async(connection, text)
-    return _insert(connection, text)
+    made = None if then is None else new_jobs.completion(then)
+    if connections.is_async(connection):
+        if made is not None:
+            return _insert_batch_async(connection, jobs, made)
+        return _insert_many_async(connection, new_jobs.pages(jobs))
+    if made is not None:
+        return _insert_batch(cast("SyncConnection", connection), jobs, made)
+    return _insert_many(cast("SyncConnection", connection), new_jobs.pages(jobs))
 
 
-def _text(jobs: Iterable[NewJob]) -> str:
-    carried = tracecontext.current_headers()
-    rows = [_row(job, carried) for job in jobs]
-    return jsontext.encode("job", rows, bytes_max=_JOBS_BYTES_MAX, levels_max=_JOBS_LEVELS_MAX)
+def _insert_batch(
+    connection: SyncConnection, jobs: Iterable[NewJob], made: str
+) -> tuple[int, ...]:
+    with connections.whole(connection):
+        with refusals():
+            (batch,) = connections.answers(connection, _NEW_BATCH, made)
+        return tuple(
+            new
+            for page in new_jobs.pages(jobs, _id(batch))
+            for new in _insert(connection, page)
+        )
 
 
-def _row(job: NewJob, carried: Mapping[str, str]) -> dict[str, object]:
-    return {
-        "kind": job.kind,
-        "payload": job.payload,
-        "queue": job.queue,
-        "tenant": job.tenant,
-        "priority": job.priority,
-        "run_at": _instant(job.run_at),
-        "expires_at": _instant(job.expires_at),
-        "dedup_key": job.dedup_key,
-        "max_attempts": job.max_attempts,
-        "timeout": _interval(job.timeout),
-        "cost_hint": _interval(job.cost_hint),
-        "headers": _headers(job.headers, carried),
-    }
+async def _insert_batch_async(
+    connection: AsyncConnection, jobs: Iterable[NewJob], made: str
+) -> tuple[int, ...]:
+    inserted: list[int] = []
+    async with connections.whole_async(connection):
+        with refusals():
+            (batch,) = await connections.answers_async(connection, _NEW_BATCH, made)
+        for page in new_jobs.pages(jobs, _id(batch)):
+            inserted += await _insert_async(connection, page)
+    return tuple(inserted)
 
 
-def _headers(given: Mapping[str, Json] | None, carried: Mapping[str, str]) -> object:
-    """Return a job's headers with the current trace, which never makes them too large."""
-    if given is None:
-        return dict(carried) or None
-    if not carried or tracecontext.TRACEPARENT in given:
-        return dict(given)
-    both = {**carried, **given}
-    return both if _size(both) <= _HEADERS_BYTES_MAX else dict(given)
+def _insert_many(connection: SyncConnection, pages: Iterator[Page]) -> tuple[int, ...]:
+    first = [*islice(pages, 2)]
+    if len(first) < 2:
+        return _insert(connection, first[0]) if first else ()
+    with connections.whole(connection):
+        return tuple(new for page in chain(first, pages) for new in _insert(connection, page))
 
 
-def _size(headers: Mapping[str, object]) -> int:
-    """Return how long the table's text of these headers is; 0 if they cannot be written."""
-    try:
-        return len(json.dumps(headers, ensure_ascii=False).encode(errors="replace"))
-    except (TypeError, ValueError, RecursionError):
-        return 0  # encoding the whole job raises the error
+async def _insert_many_async(
+    connection: AsyncConnection, pages: Iterator[Page]
+) -> tuple[int, ...]:
+    first = [*islice(pages, 2)]
+    if len(first) < 2:
+        return await _insert_async(connection, first[0]) if first else ()
+    inserted: list[int] = []
+    async with connections.whole_async(connection):
+        for page in chain(first, pages):
+            inserted += await _insert_async(connection, page)
+    return tuple(inserted)
 
 
-def _instant(instant: datetime | None) -> str | None:
-    return None if instant is None else instant.isoformat()
+def _insert(connection: SyncConnection, page: Page) -> tuple[int, ...]:
+    with refusals():
+        return tuple(map(_id, connections.answers(connection, _statement(page), page.text)))
 
 
-def _interval(duration: float | timedelta | None) -> str | None:
-    if duration is None:
-        return None
-    number = duration.total_seconds() if isinstance(duration, timedelta) else duration
-    return f"{number} s"
+async def _insert_async(connection: AsyncConnection, page: Page) -> tuple[int, ...]:
+    with refusals():
+        found = await connections.answers_async(connection, _statement(page), page.text)
+        return tuple(map(_id, found))
 
 
-def _statement() -> str:
-    """Return the statement as text: some drivers take no bytes."""
-    return statements.load("fairlead", "enqueue").decode()
-
-
-def _insert(connection: Psycopg | DbApiCursor, text: str) -> tuple[int, ...]:
-    if isinstance(connection, psycopg.Cursor):
-        connection = connection.connection
-    with _refusals():
-        if isinstance(connection, psycopg.Connection):
-            with connection.cursor(row_factory=tuple_row) as cursor:
-                cursor.execute(_statement().encode(), [text])
-                return tuple(int(row[0]) for row in cursor.fetchall())
-        connection.execute(_statement(), [text])
-        return tuple(_id(row) for row in connection.fetchall())
-
-
-async def _insert_async(connection: AsyncPsycopg, text: str) -> tuple[int, ...]:
-    if isinstance(connection, psycopg.AsyncCursor):
-        connection = connection.connection
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        with _refusals():
-            await cursor.execute(_statement().encode(), [text])
-        return tuple(int(row[0]) for row in await cursor.fetchall())
+def _statement(page: Page) -> Statement:
+    return _ENQUEUE_UNIQUE if page.unique else _ENQUEUE
 
 
 @contextmanager
-def _refusals() -> Generator[None]:
+def refusals() -> Generator[None]:
     """Raise `OverBacklog` for the driver's error about a backlog limit."""
     try:
         yield
@@ -269,12 +235,9 @@ def _refusals() -> Generator[None]:
         raise OverBacklog(said.removeprefix("fairlead: ")) from error
 
 
-async def _first_async(connection: AsyncPsycopg, text: str) -> int | None:
-    return next(iter(await _insert_async(connection, text)), None)
+async def _first_async(connection: AsyncConnection, page: Page) -> int | None:
+    return next(iter(await _insert_async(connection, page)), None)
 
 
-def _id(row: object) -> int:
-    """Read the only column, from a driver whose rows are sequences or mappings."""
-    if isinstance(row, Mapping):
-        return int(next(iter(cast("Mapping[str, int]", row).values())))
-    return int(cast("Sequence[int]", row)[0])
+def _id(value: object) -> int:
+    return int(cast("int", value))

@@ -67,6 +67,14 @@ class StaleToken(Exception):
     """
 
 
+class InvalidPayload(ValueError):
+    """A payload does not fit its handler; the message is one sentence with the field.
+
+    In a handler's attempt it is a failure like another: the job is tried again, since a worker
+    of the next release may fit.
+    """
+
+
 class OverBacklog(Exception):
     """A job was refused: its tenant or its queue has too many unfinished ones.
 

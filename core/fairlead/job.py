@@ -5,15 +5,15 @@ change while it runs. Payload and headers are parsed when they are first read, s
 that needs neither does not pay for them.
 """
 
-import inspect
 import sys
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Generic, Literal, NamedTuple, Protocol, cast, overload
 
-from fairlead import errors, jsontext
+from fairlead import errors, jsontext, own_transaction
 from fairlead.db import statements
-from fairlead.jsontext import Json
+from fairlead.jsontext import Json, JsonLike
+from fairlead.own_transaction import AsyncPsycopgConnection, DbApiCursor, PsycopgConnection
 
 if sys.version_info >= (3, 13):
     from typing import TypeVar
@@ -21,17 +21,23 @@ else:
     from typing_extensions import TypeVar
 
 PayloadT = TypeVar("PayloadT", default=Json)
-ResultT = TypeVar("ResultT", default=object)
+ResultT = TypeVar(
+    "ResultT", bound="JsonLike | Awaitable[JsonLike]", default="JsonLike | Awaitable[JsonLike]"
+)
+"""What a handler returns: its job's result, or a coroutine that does."""
 
 EXTENSION_SECONDS_MAX = 30 * 86_400.0
+MAX_ATTEMPTS = 20
+"""How many attempts a job has that says nothing; the database decides by its own."""
 _NOTE_CHARACTERS_MAX = 1000
+CHECKPOINT_BYTES_MAX = 65_536
 
 
 class Claimed(NamedTuple):
     """A row of `claim`: its columns, in their order.
 
     `payload` and `headers` are JSON text; `doomed` is the reason why the job must not run, if
-    any.
+    any. `max_attempts` is 0 when the row says nothing.
     """
 
     job_id: int
@@ -64,6 +70,11 @@ class Attempt(Protocol):
         """When the attempt has run too long."""
         ...
 
+    @property
+    def max_attempts(self) -> int:
+        """How many attempts a job has whose row says nothing."""
+        ...
+
     def extend(self, by_seconds: float) -> datetime:
         """Move the deadline to at least so many seconds from now, if it may; return it."""
         ...
@@ -76,40 +87,12 @@ class Attempt(Protocol):
         """Record that the handler finishes the job itself; return whether to send the SQL."""
         ...
 
-
-class PsycopgCursor(Protocol):
-    """The cursor that a psycopg connection returns for a statement."""
-
-    def fetchone(self) -> object:
-        """Return a row."""
+    def save_checkpoint(self, text: str) -> None:
+        """Keep what the job goes on from, to be stored soon."""
         ...
 
-
-class PsycopgConnection(Protocol):
-    """A psycopg connection or cursor."""
-
-    def execute(self, query: bytes, params: Sequence[object], /) -> PsycopgCursor:
-        """Run a statement."""
-        ...
-
-
-class AsyncPsycopgConnection(Protocol):
-    """An asynchronous psycopg connection or cursor."""
-
-    def execute(self, query: bytes, params: Sequence[object], /) -> Awaitable[object]:
-        """Run a statement."""
-        ...
-
-
-class DbApiCursor(Protocol):
-    """A cursor of any DB-API driver whose parameters are written `%s`."""
-
-    def execute(self, operation: str, parameters: Sequence[object], /) -> object:
-        """Run a statement."""
-        ...
-
-    def fetchall(self) -> Iterable[object]:
-        """Return the rows."""
+    def stores_checkpoint(self, text: str, /) -> bool:
+        """Record that the handler stores one itself; return whether to send the SQL."""
         ...
 
 
@@ -120,11 +103,13 @@ class UnreadablePayload(errors.Discard):
 class Job(Generic[PayloadT]):
     """One attempt of one job.
 
-    `Job[Email]` tells type checkers that the payload is an `Email`, a TypedDict for example;
-    the data is not checked at run time. Every method may be called from any thread.
+    `Job[Email]` says that the payload is an `Email`: a pydantic model, a dataclass or a
+    TypedDict, which it is held to at `enqueue` and before the handler runs. Every method may
+    be called from any thread.
     """
 
-    __slots__ = ("_attempt", "_headers", "_payload", "_row")
+    __slots__ = ("_attempt", "_checkpoints_on", "_headers", "_payload", "_row")
+    _checkpoints_on: bool
     _payload: PayloadT
     _headers: dict[str, Json]
 
@@ -168,17 +153,17 @@ class Job(Generic[PayloadT]):
     @property
     def max_attempts(self) -> int:
         """How many attempts may fail before the job has failed for good."""
-        return self._row.max_attempts
+        return self._row.max_attempts or self._attempt.max_attempts
 
     @property
-    def checkpoint(self) -> str:
-        """The note of the last `progress` of the run before, if that was cut short; else empty.
+    def checkpoint_value(self) -> Json:
+        """The last `checkpoint` of the attempts before this one; None before the first.
 
-        A run is cut short when its worker shuts down or is drained, when it makes room for
-        another tenant (`evictable`), or when its worker is lost; the last second before a loss
-        may be missing. A run that fails leaves what it began with to the next one.
+        Raises:
+            fairlead.Discard: as for `payload`.
         """
-        return self._row.checkpoint or ""
+        text = self._row.checkpoint
+        return None if text is None else _parse("checkpoint", text)
 
     @property
     def payload(self) -> PayloadT:
@@ -193,6 +178,15 @@ class Job(Generic[PayloadT]):
         except AttributeError:
             self._payload = cast("PayloadT", _parse("payload", self._row.payload))
             return self._payload
+
+    @property
+    def payload_text(self) -> str:
+        """The payload as it is stored, JSON."""
+        return self._row.payload
+
+    def parse_payload(self, parse: Callable[[str], PayloadT]) -> None:
+        """Have a function parse the payload, which `payload` then is; Fairlead calls this."""
+        self._payload = parse(self._row.payload)
 
     @property
     def headers(self) -> dict[str, Json]:
@@ -257,9 +251,9 @@ class Job(Generic[PayloadT]):
     def progress(self, fraction: float, note: str = "") -> None:
         """Report how far the work is, from 0 to 1, with a note of at most 1,000 characters.
 
-        The latest value is written about once a second, on the worker's own connection, and
-        when the run is cut short: the next run finds the note as its `checkpoint`. Otherwise
-        it is gone when the attempt ends.
+        It is for people: the latest value is written about once a second, on the worker's own
+        connection, and is gone when the attempt ends. What the next attempt is to know is a
+        `checkpoint`.
 
         Raises:
             ValueError: the fraction is not between 0 and 1.
@@ -270,12 +264,67 @@ class Job(Generic[PayloadT]):
         self._attempt.report(float(fraction), storable[:_NOTE_CHARACTERS_MAX])
 
     @overload
-    def complete(self, on: AsyncPsycopgConnection, result: Json = None) -> Awaitable[None]: ...
+    def checkpoint(self, value: JsonLike) -> None: ...
     @overload
-    def complete(self, on: PsycopgConnection | DbApiCursor, result: Json = None) -> None: ...
+    def checkpoint(self, value: JsonLike, on: PsycopgConnection | DbApiCursor) -> None: ...
+    @overload
+    def checkpoint(
+        self, value: JsonLike, on: AsyncPsycopgConnection
+    ) -> Coroutine[object, None, None]: ...
+    def checkpoint(
+        self,
+        value: JsonLike,
+        on: AsyncPsycopgConnection | PsycopgConnection | DbApiCursor | None = None,
+    ) -> Coroutine[object, None, None] | None:
+        """Say from where the job goes on when it runs again: the next `checkpoint_value`.
+
+        It stays until the next one or the job's end, whatever ends attempts: a failure, a
+        drain, a crash. Without a connection it is stored a moment later, on the worker's own:
+        the latest one, some ten times a second at most, and before the attempt is handed back.
+        Of a process that is killed the last half second may be missing. With a connection it is
+        stored in the handler's own transaction: the work and how far it has come are committed
+        together or not at all.
+
+        Args:
+            value: any JSON value of at most 64 KiB.
+            on: as for `complete`; with an asynchronous one, await the answer.
+
+        Raises:
+            ValueError: the value is no JSON, or is longer; or a checkpoint of this attempt had
+                a connection and another one has none: which is the last would not be certain.
+            fairlead.StaleToken: with a connection, this attempt has lost its job; without one
+                `cancelled` becomes true.
+        """
+        text = jsontext.encode("checkpoint", value, bytes_max=CHECKPOINT_BYTES_MAX)
+        has_connection = on is not None
+        if getattr(self, "_checkpoints_on", has_connection) is not has_connection:
+            raise ValueError(
+                f"job {self.id} has checkpoints with a connection and without one: give all of "
+                "an attempt's a connection, or none"
+            )
+        self._checkpoints_on = has_connection
+        if on is None:
+            self._attempt.save_checkpoint(text)
+            return None
+        if not self._attempt.stores_checkpoint(text):
+            return own_transaction.nothing(on)
+        statement = statements.load("fairlead", "checkpoint")
+        return own_transaction.call(on, statement, self.id, self.token, text)
+
+    # First what answers at once: the cursors of some drivers say that `execute` returns Any.
+    @overload
     def complete(
-        self, on: AsyncPsycopgConnection | PsycopgConnection | DbApiCursor, result: Json = None
-    ) -> Awaitable[None] | None:
+        self, on: PsycopgConnection | DbApiCursor, result: JsonLike = None
+    ) -> None: ...
+    @overload
+    def complete(
+        self, on: AsyncPsycopgConnection, result: JsonLike = None
+    ) -> Coroutine[object, None, None]: ...
+    def complete(
+        self,
+        on: AsyncPsycopgConnection | PsycopgConnection | DbApiCursor,
+        result: JsonLike = None,
+    ) -> Coroutine[object, None, None] | None:
         """Finish the job in the handler's own transaction, as its last statement.
 
         The work and the job's end commit together or not at all. Commit before the handler
@@ -292,35 +341,9 @@ class Job(Generic[PayloadT]):
         """
         text = None if result is None else jsontext.encode("result", result)
         if not self._attempt.completes():
-            return _nothing() if _is_async(on) else None
-        parameters = (self.id, self.token, text)
-        try:
-            answer = cast("DbApiCursor", on).execute(_complete(), parameters)
-        except Exception as error:
-            self._raise_if_stale(error)
-            raise
-        if isinstance(answer, Awaitable):
-            return self._completing(cast("Awaitable[object]", answer))
-        return None
-
-    async def _completing(self, answer: Awaitable[object]) -> None:
-        try:
-            await answer
-        except Exception as error:
-            self._raise_if_stale(error)
-            raise
-
-    def _raise_if_stale(self, error: BaseException) -> None:
-        """Raise `StaleToken` for Fairlead's SQLSTATE, whichever driver raised it."""
-        if errors.caused_by(error, errors.STALE_SQLSTATE):
-            raise errors.StaleToken(
-                f"token {self.token} no longer holds job {self.id}: roll back and stop"
-            ) from error
-
-
-def _complete() -> str:
-    """Return the statement as text: some drivers take no bytes."""
-    return statements.load("fairlead", "complete").decode()
+            return own_transaction.nothing(on)
+        statement = statements.load("fairlead", "complete")
+        return own_transaction.call(on, statement, self.id, self.token, text)
 
 
 def _parse(name: str, text: str) -> Json:
@@ -328,11 +351,3 @@ def _parse(name: str, text: str) -> Json:
         return jsontext.parse(name, text)
     except ValueError as error:
         raise UnreadablePayload(str(error)) from None
-
-
-def _is_async(on: object) -> bool:
-    return inspect.iscoroutinefunction(getattr(on, "execute", None))
-
-
-async def _nothing() -> None:
-    """Be awaited."""

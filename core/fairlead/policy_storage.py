@@ -33,7 +33,8 @@ def store(
 ) -> Stored:
     """Store a document as the newest version, and wake the scheduler.
 
-    A document that says what the newest one says is not stored: a repeat changes nothing.
+    A document that says what the newest one says is not stored: a repeat changes nothing. A
+    version that has its digest and says something else does not keep it from being stored.
 
     Args:
         connection: of a login with the role fairlead_admin, or of the schema's owner.
@@ -53,11 +54,29 @@ def store(
         note_refusal(connection, hash_of(content), str(error), author=author)
         raise
     given = {"document": document, "digest": named, "author": author, "reason": reason}
+    stored = _apply(connection, given)
+    if not stored.new and not _says(connection, stored.version, named):
+        # It was stored with the digest of another, which would keep that from being stored.
+        _apply(connection, {**given, "digest": hash_of(f"{document}\n".encode())})
+        stored = _apply(connection, given)
+    return stored
+
+
+def _apply(connection: Connection, given: Mapping[str, object]) -> Stored:
     with connection.cursor(row_factory=class_row(Stored)) as cursor:
         cursor.execute(statements.load(_PACKAGE, "apply_policy"), given)
         stored = cursor.fetchone()
     assert stored is not None
     return stored
+
+
+def _says(connection: Connection, version: int, named: str) -> bool:
+    """Whether a version's document has this digest, and not only its row."""
+    found = numbered(connection, version)
+    try:
+        return found is not None and digest(parse(found.document)) == named
+    except PolicyRefused:
+        return False
 
 
 def note_refusal(

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from fairlead import ownership
+from fairlead import access, ownership
 from fairlead.db.connect import Connection
 from fairlead.db.migrate import schema_state
 from fairlead.runtime import log
@@ -59,20 +59,29 @@ class WaitLog:
             self._log.warning(self._event, reason=reason)
 
 
-def await_schema(connection: Connection, stop: threading.Event, waiting: WaitLog) -> bool:
-    """Wait until there is a schema that this code can work with; False: asked to stop.
+def await_schema(
+    connection: Connection,
+    service: access.Service,
+    stop: threading.Event,
+    waiting: WaitLog,
+) -> bool:
+    """Wait until there is a schema that this service can work with; False: asked to stop.
 
     Raises:
+        RoleMissing: the login has not the service's role.
         SchemaTooNew: the schema needs newer code.
-        psycopg.Error: the session is broken, or may not read the version.
+        psycopg.Error: the session is broken.
     """
     while not stop.is_set():
-        state = schema_state(connection)
-        if state.too_new:
-            raise SchemaTooNew(state.sentence())
-        if state.fits:
-            return True
-        waiting(state.sentence())
+        reason = access.lacking(connection, service)
+        if reason is None:
+            state = schema_state(connection)
+            if state.too_new:
+                raise SchemaTooNew(state.sentence())
+            if state.fits:
+                return True
+            reason = state.sentence()
+        waiting(reason)
         stop.wait(_SCHEMA_SECONDS)
     return False
 

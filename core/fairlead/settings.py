@@ -3,7 +3,8 @@
 Frozen, prefixed `FAIRLEAD_`, each field with its unit, default and reason. The URL comes from
 `FAIRLEAD_DATABASE_URL`, or from the file that `FAIRLEAD_DATABASE_URL_FILE` names, which is read
 again before each connection attempt so that a corrected secret is seen, or else from libpq's
-own variables (`PGHOST`, `PGUSER`, …).
+own variables (`PGHOST`, `PGUSER`, …). `FAIRLEAD_DATABASE_PASSWORD_COMMAND` prints the password
+where that expires.
 """
 
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from fairlead.db.conninfo import find_error
+from fairlead.db.password import words
 from fairlead.runtime.log_choices import LogFormat, LogLevel
 
 
@@ -32,6 +34,16 @@ class DatabaseSettings(BaseSettings):
         default=None,
         description="File that holds the connection URL, read again before each connection "
         "attempt. Not together with `database_url`.",
+    )
+    database_password_command: str = Field(
+        default="",
+        repr=False,
+        description="Command that prints the password, for tokens that expire. It runs without "
+        "a shell before each connection attempt, with PGHOST, PGPORT, PGUSER and PGDATABASE of "
+        "that one, and its one line of output replaces a password in the URL.",
+    )
+    database_password_seconds: int = Field(
+        default=10, ge=1, le=60, description="Seconds until that command is killed."
     )
     database_direct: bool = Field(
         default=True,
@@ -56,6 +68,13 @@ class DatabaseSettings(BaseSettings):
         if wrong is not None:
             raise ValueError(wrong)
         return database_url
+
+    @field_validator("database_password_command")
+    @classmethod
+    def _can_be_called(cls, database_password_command: str) -> str:
+        if database_password_command:
+            words(database_password_command)
+        return database_password_command
 
     @model_validator(mode="after")
     def _one_source(self) -> "DatabaseSettings":
@@ -98,7 +117,7 @@ class ServiceSettings(DatabaseSettings):
 def explain(error: ValidationError) -> str:
     """Return one sentence per wrong setting: its name, the value and what is wrong with it.
 
-    The value of a database URL is left out, since it may hold a password.
+    The value of a database URL is left out, since it may hold a password, and so is a command.
     """
     return "; ".join(sentence for _, sentence in problems(error))
 
@@ -112,7 +131,8 @@ def problems(error: ValidationError) -> tuple[tuple[str, str], ...]:
         variable = field if field.isupper() else f"FAIRLEAD_{field.upper()}"
         name = variable if field else "settings"
         message = problem["msg"].removeprefix("Value error, ")
-        silent = not field or problem["type"] == "missing" or "url" in field
+        may_be_secret = "url" in field or field == "database_password_command"
+        silent = not field or problem["type"] == "missing" or may_be_secret
         value = "" if silent else f" (it is {problem['input']!r})"
         found.append((name, f"{name}: {message}{value}"))
     return tuple(found)

@@ -7,8 +7,11 @@ import psycopg
 
 from docs.generate import (
     alerts,
+    api,
+    chaos,
     chart,
     cli,
+    fail_overs,
     metrics,
     performance,
     policy,
@@ -45,8 +48,12 @@ def main() -> None:
     write(reasons.PATH, reasons.render())
     write(metrics.PATH, metrics.render())
     write(performance.PATH, performance.render())
+    write(chaos.PATH, chaos.render())
+    write(fail_overs.PATH, fail_overs.render())
     write(alerts.PATH, alerts.render())
     write(alerts.PAGE_PATH, alerts.page())
+    for path in api.PATHS:
+        write(path, api.render(path))
     for path, text in chart.rendered().items():
         write(path, text)
 

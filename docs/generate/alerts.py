@@ -26,6 +26,9 @@ _ROOT = Path(__file__).parents[2]
 _DURATION = re.compile(r"\$(\d+)([smhd])(\.seconds)?")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _NAMESPACE = re.compile(r'namespace="\$namespace"(, )?')
+# Series of others have no label of ours.
+_OWN_NAMESPACE = re.compile(r'(?<!kube_job_failed\{)namespace="\$namespace"(, )?')
+_FULLNAME = "$fullname"
 _WIDE = 1000
 
 _NOTE = """\
@@ -40,6 +43,8 @@ class Choice:
 
     namespace: str | None = None
     """Use only series of this namespace; None: use all, whatever their label `namespace`."""
+    release: str | None = None
+    """Use only series with this label `release`, of one installation among several in it."""
     scale: Decimal = Decimal(1)
     """Multiply every duration by this, rounded up to whole seconds."""
     oldest_ready_seconds: Decimal = Decimal(300)
@@ -47,6 +52,8 @@ class Choice:
     error_percent: Decimal = Decimal(5)
     objectives: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
     """Seconds that a job may wait, by pool, for pools without an objective in the policy."""
+    fullname: str = ".*"
+    """What the chart calls the release's objects, as a regular expression."""
     runbook_url: str = "docs/runbooks"
     without: frozenset[str] = frozenset()
 
@@ -104,15 +111,30 @@ def _read(text: str, choice: Choice) -> Rule:
     }
     for name, number in chosen.items():
         text = text.replace(f"${name}", _plain(number))
-    if choice.namespace is None:
-        text = _NAMESPACE.sub("", text).replace("{}", "")
-    else:
-        text = text.replace("$namespace", choice.namespace)
-    rule = cast("Rule", yaml.safe_load(text))
-    if choice.namespace is not None:
-        labels = cast("Rule", rule.get("labels", {}))
-        rule["labels"] = {**labels, "namespace": choice.namespace}
+    rule = cast("Rule", yaml.safe_load(_scoped(text, choice)))
+    scope = {
+        name: value
+        for name, value in (("namespace", choice.namespace), ("release", choice.release))
+        if value is not None
+    }
+    if scope:
+        rule["labels"] = {**cast("Rule", rule.get("labels", {})), **scope}
     return rule
+
+
+def _scoped(text: str, choice: Choice) -> str:
+    """Return a rule's text for the series of one installation, or of all."""
+    text = text.replace(_FULLNAME, choice.fullname)
+    if choice.release is not None:
+        of_release = f', release="{choice.release}"'
+        text = _OWN_NAMESPACE.sub(lambda found: _with_release(found, of_release), text)
+    if choice.namespace is None:
+        return _NAMESPACE.sub("", text).replace("{}", "")
+    return text.replace("$namespace", choice.namespace)
+
+
+def _with_release(found: re.Match[str], of_release: str) -> str:
+    return f'namespace="$namespace"{of_release}{found[1] or ""}'
 
 
 def _scaled(match: re.Match[str], scale: Decimal) -> str:
@@ -162,6 +184,10 @@ python -m docs.generate.alerts --runbook-url https://git.example/docs/runbooks >
   `FAIRLEAD_METRICS_WAIT_BOUNDS`. Without an objective these alerts never fire, and
   `FairleadOldestJobWaits` uses `oldestReadySeconds`.
 * A fleet that has no work and no workers left fires no alert.
+* With one of the chart's monitors enabled, series carry the release's name in the label that
+  `metrics.releaseLabel` names, and alerts and dashboards ask for it: two releases in one
+  namespace do not mask each other. Elsewhere, `--release` does so for series that you label.
+* `FairleadMigrationFailed` reads a series of kube-state-metrics, and never fires without it.
 * `metrics.prometheusRule.disabled` (`--without`) leaves alerts out. To mute an alert for one
   queue or pool, add a route or a silence for that label to your Alertmanager.
 * Each alert links to its runbook: what is broken, what to check, what to do. [Where to run the
@@ -240,6 +266,7 @@ def main() -> None:
     )
     add = parser.add_argument
     add("--namespace", help="use only series with this label, and add it to the alerts")
+    add("--release", help="use only series with this label as well: one of several releases")
     add("--scale", type=_number, default=usual.scale, help="multiply every duration by this")
     add("--oldest-ready-seconds", type=_number, default=usual.oldest_ready_seconds)
     add(
@@ -269,8 +296,13 @@ def main() -> None:
     )
     add("--without", action="append", default=[], choices=names(), metavar="ALERT")
     given = parser.parse_args()
-    choice = Choice(
+    sys.stdout.write(render(_chosen(given)))
+
+
+def _chosen(given: argparse.Namespace) -> Choice:
+    return Choice(
         namespace=given.namespace,
+        release=given.release,
         scale=given.scale,
         oldest_ready_seconds=given.oldest_ready_seconds,
         late_percent=given.late_percent,
@@ -279,7 +311,6 @@ def main() -> None:
         runbook_url=given.runbook_url,
         without=frozenset(given.without),
     )
-    sys.stdout.write(render(choice))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from unittest.mock import patch
 from typer.main import get_command
 
 from fairlead_autoscaler.main import main
+from fairlead_cli.dev.command import app as dev
 from fairlead_cli.main import app, run
 
 PATH = Path("docs/reference/cli.md")
@@ -22,7 +23,8 @@ Every command of `fairlead`, as its own `--help` describes it. `python -m docs.g
 this page from the commands.
 
 `fairlead` takes its database from `FAIRLEAD_DATABASE_URL`, or from the file that
-`FAIRLEAD_DATABASE_URL_FILE` names, or from libpq's own variables. Every command that prints an
+`FAIRLEAD_DATABASE_URL_FILE` names, or from libpq's own variables; `--database-url URL`,
+wherever it stands in a command, goes before them. Every command that prints an
 answer takes `--json`; `dev`, `scheduler` and `worker` keep running and log instead. A `+`
 after a number means that counting stopped there.
 
@@ -35,7 +37,7 @@ _PASSED_ON = """## fairlead {name}
 The same program as `fairlead-{name}`, which pods run. `fairlead {name} --help` lists its
 flags; [settings](settings.md) describes them.
 """
-_AUTOSCALER = """## fairlead-autoscaler
+_AUTOSCALER = """## The program fairlead-autoscaler
 
 A separate program, because only the autoscaler talks to Kubernetes. [Settings](settings.md)
 lists its environment variables.
@@ -67,6 +69,7 @@ def _commands() -> list[list[str]]:
         assert name is not None
         assert group is not None
         found += [[name], *([name, str(each.name)] for each in group.registered_commands)]
+    found += [["dev", str(each.name)] for each in dev.registered_commands]
     assert get_command(app) is not None
     return sorted(found)
 

@@ -6,7 +6,10 @@ import psycopg
 
 PATH = Path("docs/reference/rights.md")
 
-ROLES = ("enqueue", "reader", "worker", "scheduler", "autoscaler", "admin")
+ROLES = (
+    *("enqueue", "reader", "viewer", "worker", "operator"),
+    *("scheduler", "autoscaler", "admin"),
+)
 """Without the prefix `fairlead_`; each is a column of the tables."""
 
 _HEAD = """# Rights

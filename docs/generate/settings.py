@@ -7,7 +7,7 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 from fairlead.settings import DatabaseSettings, ServiceSettings
-from fairlead_cli.doctor.settings import settings_classes
+from fairlead_cli.check_settings import settings_classes
 
 PATH = Path("docs/reference/settings.md")
 
@@ -23,6 +23,7 @@ _TITLES = {
     "SchedulerSettings": "The scheduler",
     "WorkerSettings": "The worker",
     "AutoscalerSettings": "The autoscaler",
+    "ConsoleSettings": "The console",
 }
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 

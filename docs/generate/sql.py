@@ -32,53 +32,122 @@ ON CONFLICT DO NOTHING RETURNING id;
   NOT NULL`; it sees every login's keys. Of columns, your role may read these three and `id`:
   write `RETURNING id`. A duplicate returns no row.
 * An INSERT waits for another open transaction that holds the same dedup key: set
-  `lock_timeout` where that matters.
+  `lock_timeout` where that matters. `fairlead.enqueue` waits 10 s where nothing is set.
+* What the next job of a dedup key is to do to the first, `fairlead.enqueue` says:
+  [replace, debounce, once in a period](../how-to/unique-jobs.md).
 * An INSERT for a tenant or a queue at its backlog limit is refused with FL005. If a live job
   has the same dedup key, the INSERT makes no new job and is not refused.
+* A job with a `batch` joins that batch, a row of the table below: see
+  [batches](../how-to/batches.md).
 * A `run_at` in the past makes the job pending at once, at the end of its lane.
 * A transaction that you prepare (`PREPARE TRANSACTION`) must not notify: `SET LOCAL
   fairlead.notify = off` before the INSERT, or set it for the role. The scheduler then finds the
   job by polling, a tenth of a second after `COMMIT PREPARED`.
 """
+_TASKS = (
+    (
+        "`app`",
+        "`fairlead_enqueue`",
+        "applications",
+        "insert jobs, batches, schedules; list, follow, cancel, retry and change its own",
+    ),
+    (
+        "`worker`",
+        "`fairlead_worker`",
+        "workers and their handlers",
+        "claim, finish and hand back jobs by functions; insert jobs and batches",
+    ),
+    (
+        "`reader`",
+        "`fairlead_reader`",
+        "dashboards, people",
+        "read every job, the views and schedules",
+    ),
+    (
+        "`viewer`",
+        "`fairlead_viewer`",
+        "people who look",
+        "read everything, as an operator does, and change nothing",
+    ),
+    (
+        "`operator`",
+        "`fairlead_operator`",
+        "people on call",
+        "read everything; cancel, retry, redrive; pause; release workers; switch schedules",
+    ),
+    (
+        "`admin`",
+        "`fairlead_admin`",
+        "people who decide",
+        "that, and change schedules, policies, bindings; erase; insert jobs; end attempts",
+    ),
+    (
+        "`scheduler`",
+        "`fairlead_scheduler`",
+        "schedulers",
+        "dispatch, sweep and fire; keep the history's partitions",
+    ),
+    (
+        "`autoscaler`",
+        "`fairlead_autoscaler`",
+        "the autoscaler",
+        "read the queue and the workers; store policies",
+    ),
+)
 _ROLES = """## Roles
 
-`fairlead migrate` creates the roles if its login may. Otherwise an administrator runs this, and
-you migrate again. Grant a role to each login: `GRANT fairlead_enqueue TO my_application`.
+Each login has a task, and each task a role. `fairlead roles grant my_application --as app`
+gives a login a task, and so does SQL:
 
 ```sql
-CREATE ROLE fairlead_enqueue; CREATE ROLE fairlead_reader; CREATE ROLE fairlead_worker;
-CREATE ROLE fairlead_scheduler; CREATE ROLE fairlead_autoscaler; CREATE ROLE fairlead_admin;
+CREATE ROLE my_application LOGIN PASSWORD '…';
+GRANT fairlead_enqueue TO my_application;
 ```
 
-| role | for | may |
-| --- | --- | --- |
-| `fairlead_enqueue` | applications | insert jobs and schedules; follow and change its own |
-| `fairlead_reader` | dashboards, people | read every job, the views and schedules |
-| `fairlead_worker` | workers | claim, finish and hand back jobs by functions; no table |
-| `fairlead_scheduler` | schedulers | dispatch, sweep and fire; keep the history's partitions |
-| `fairlead_autoscaler` | the autoscaler | read the queue and the workers |
-| `fairlead_admin` | people | read everything, change jobs, schedules and policies |
+{tasks}
+A login may have several tasks, such as `app` and `worker` where an application's pages and
+handlers share one. But give `operator` to nobody's program: everything is an operator's
+own, so that with `app` beside it a login changes and removes anybody's schedules.
 
-Every `migrate` takes away what these roles have beyond that: grant more to a role of your own.
+`fairlead migrate` makes the roles if its login may. Otherwise an administrator runs this, and
+you migrate again:
+
+```sql
+CREATE ROLE fairlead_enqueue; CREATE ROLE fairlead_reader; CREATE ROLE fairlead_viewer;
+CREATE ROLE fairlead_worker; CREATE ROLE fairlead_operator; CREATE ROLE fairlead_admin;
+CREATE ROLE fairlead_scheduler; CREATE ROLE fairlead_autoscaler;
+```
+
+The login that made the roles may grant them, and a superuser. `fairlead roles list` shows who
+has which, and `fairlead roles revoke my_application --as app` takes one away, as does `REVOKE
+fairlead_enqueue FROM my_application`. A service whose login has not its role says so and ends
+with exit code 2.
+
+Every `migrate` takes away what these roles have beyond their tasks: grant more to a role of
+your own. [Rights](rights.md) has every right of each.
 
 What is *its own*: the jobs that a login inserted, those that its schedules inserted, and what
 repeats them. The login is the one with which the session began (`session_user`). `job_status`,
-`explain` and `cancel` know no other job, and `schedules` shows no other schedule. For which
-tenant it inserts is the login's to say.
+`list_jobs`, `explain`, `cancel` and `retry` know no other job, and `schedules` and `batches`
+show no others. For which tenant it inserts is the login's to say. What a handler inserts over
+its worker's login is that login's own: an application that is to cancel it too uses one login
+for both.
 
 ## Row-level security by tenant
 
 With `fairlead migrate --rls`, each login sees and inserts only its own tenants in `jobs`,
-`schedules`, `job_status` and every function, and what is its own is what is its tenants',
-whichever login inserted it. One table maps logins to tenants:
+`batches`, `schedules`, `job_status` and every function, and what is its own is what is its
+tenants', whichever login inserted it. One table maps logins to tenants:
 
 ```sql
 INSERT INTO fairlead.tenant_logins (login, tenant) VALUES ('acme_app', 'acme');
 ```
 
-The tenant depends on the login alone; no setting changes it. Owners, superusers, services and
-administrators see every tenant; a `fairlead_reader` sees its tenants.
-`queue_stats` is only for logins that see every tenant.
+`fairlead roles grant acme_app --as app --tenant acme` does both. The tenant depends on the
+login alone; no setting changes it. Owners, superusers, schedulers, autoscalers, operators,
+administrators and viewers see every tenant; a `fairlead_reader` sees its tenants, and so does
+a worker's login, whose handlers insert for any. `queue_stats` is only for logins that see
+every tenant.
 
 ## Pools of a worker's login
 
@@ -88,6 +157,10 @@ A worker's login that is listed here serves these pools alone; any other serves 
 INSERT INTO fairlead.pool_logins (login, pool) VALUES ('reports_worker', 'reports');
 ```
 
+`fairlead roles grant reports_worker --as worker --pool reports` does the same. Such a login
+inserts jobs into queues of which its workers hold a job at that moment, and into no other,
+unless it has the task `app`, too: a handler inserts before it completes its job.
+
 ## Errors
 
 | SQLSTATE | means |
@@ -96,6 +169,7 @@ INSERT INTO fairlead.pool_logins (login, pool) VALUES ('reports_worker', 'report
 | `FL003` | The function needs READ COMMITTED. Call it in a transaction that begins so. |
 | `FL004` | The finished job cannot be retried, because its payload was not kept. |
 | `FL005` | The tenant or queue is at its backlog limit. Insert again when jobs have finished. |
+| `FL007` | The batch is over, or none of the login's: see [batches](../how-to/batches.md). |
 | `FL006` | The autoscaler's row of `leaders` is impossible: run `reset_leadership()`. |
 | `23514` | A value is out of bounds; the constraint's name tells which, and why. |
 """
@@ -103,10 +177,13 @@ _AUDIT = """\
 ## The audit log
 
 Calls of `cancel`, `cancel_jobs`, `retry`, `redrive`, `redact`, `pause`, `resume` and
-`apply_policy` that change something, each step of `fairlead tenants erase`, and changes of
-`schedules`, are rows of `fairlead.audit`, which `fairlead_admin` may read and nobody may
-change. Each has the login and the `application_name`. Where several people
-share a login, say who acts and why, in the same transaction:
+`apply_policy` that change something, of `enqueue` that replace another login's job, each step
+of `fairlead tenants erase` and of `fairlead workers release`, and changes of `schedules`, of
+`pool_logins` and `tenant_logins`, of whose a database or pool is by hand, of where the policy
+is edited, and that a login closes a batch that another one made, are rows of
+`fairlead.audit`, which operators and administrators may read and nobody may change. Each has
+the login and the `application_name`. Where several people share a login, say who acts and
+why, in the same transaction:
 
 ```sql
 BEGIN;
@@ -142,23 +219,27 @@ _COLUMNS = """
       AND (NOT %s OR has_column_privilege('fairlead_enqueue', a.attrelid, a.attnum, 'insert'))
     ORDER BY a.attnum
 """
-# The checks of jobs are in the function that admits its rows (ADR 0011).
+# The checks of jobs are in the function that admits its rows (ADR 0011), and so are those of
+# the payloads of batches and schedules.
 CHECKS = """
     SELECT conname::text FROM pg_constraint
     WHERE conrelid = %(table)s::regclass AND contype = 'c'
     UNION ALL
     SELECT (regexp_matches(p.prosrc, '''(\\w+_(?:is|are)_\\w+)''', 'g'))[1]
     FROM pg_proc p
-    WHERE p.oid = 'fairlead._admit_unusual'::regproc
-      AND %(table)s::regclass = 'fairlead.jobs'::regclass
+    WHERE (p.oid, %(table)s::regclass) IN (
+        ('fairlead._admit_unusual'::regproc, 'fairlead.jobs'::regclass),
+        ('fairlead._admit_batch'::regproc, 'fairlead.batches'::regclass),
+        ('fairlead._admit_schedule'::regproc, 'fairlead.schedules'::regclass))
     ORDER BY 1
 """
 _FUNCTIONS = """
     SELECT p.proname || '(' || pg_get_function_arguments(p.oid) || ')',
            pg_get_function_result(p.oid), obj_description(p.oid, 'pg_proc'),
            (SELECT string_agg(replace(r, 'fairlead_', ''), ', ' ORDER BY r)
-            FROM unnest(ARRAY['fairlead_enqueue', 'fairlead_reader', 'fairlead_worker',
-                              'fairlead_scheduler', 'fairlead_admin']) r
+            FROM unnest(ARRAY['fairlead_enqueue', 'fairlead_reader', 'fairlead_viewer',
+                              'fairlead_worker', 'fairlead_operator', 'fairlead_scheduler',
+                              'fairlead_admin']) r
             WHERE has_function_privilege(r, p.oid, 'execute'))
     FROM pg_proc p
     WHERE p.pronamespace = 'fairlead'::regnamespace AND p.proname !~ '^_' ORDER BY 1
@@ -176,9 +257,11 @@ _VIEWS = """
 def render(url: str) -> str:
     """Return the page, from a migrated database to which the URL connects as a superuser."""
     with psycopg.connect(url, autocommit=True) as connection:
-        tables = [_table(connection, table) for table in ("jobs", "schedules")]
+        names = ("jobs", "batches", "schedules")
+        tables = [_table(connection, table) for table in names]
         parts = [*tables, _functions(connection), _views(connection)]
-    return "\n".join([_HEAD, *parts, _AUDIT + _ROLES])
+    tasks = _grid(("`--as`", "role", "for", "may"), _TASKS)
+    return "\n".join([_HEAD, *parts, _AUDIT + _ROLES.replace("{tasks}", tasks)])
 
 
 def _table(connection: psycopg.Connection[tuple[object, ...]], table: str) -> str:

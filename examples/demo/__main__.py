@@ -22,10 +22,10 @@ from fairlead.service import stopping
 from fairlead.settings import DatabaseSettings
 from fairlead_cli.dev import account
 from fairlead_cli.dev.binaries import PostgresError
-from fairlead_cli.dev.command import install
 from fairlead_cli.dev.fleet import Fleet
 from fairlead_cli.dev.local_pods import LocalPods
 from fairlead_cli.dev.postgres import Server
+from fairlead_cli.dev.running import install
 from fairlead_cli.dev.scaling import Rows, Scaling
 from fairlead_cli.dev.worker_count import POOL
 

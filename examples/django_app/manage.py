@@ -1,11 +1,13 @@
 """Django's command line for the shop.
 
-PYTHONPATH=examples/django_app fairlead dev --app shop.jobs:tasks
+cd examples/django_app && fairlead dev --app shop.jobs:tasks
 
 In another terminal, once FAIRLEAD_DATABASE_URL is set:
 
 python examples/django_app/manage.py migrate --run-syncdb
 python examples/django_app/manage.py place_order alice 30
+python examples/django_app/manage.py createsuperuser
+python examples/django_app/manage.py runserver     # http://localhost:8000/admin/ has the jobs
 """
 
 import os

@@ -64,6 +64,23 @@ def count_primes(job: fairlead.Job[Below]) -> int:
     return sum(sieve)
 
 
+class Pages(TypedDict):
+    """The payload of `reindex`."""
+
+    pages: int
+
+
+@tasks.handler("reindex")
+async def reindex(job: fairlead.Job[Pages]) -> dict[str, int]:
+    """Go on where the last attempt was: kill its worker meanwhile, or stop it."""
+    begun_at = job.checkpoint_value or 0
+    assert isinstance(begun_at, int)
+    for page in range(begun_at, job.payload["pages"]):
+        await asyncio.sleep(1)  # the work on this page, stored before the next line
+        job.checkpoint(page + 1)
+    return {"begun_at": begun_at}
+
+
 # --- how attempts end -----------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """A shop with psycopg alone: an order and its confirmation are one transaction.
 
-PYTHONPATH=examples/plain fairlead dev --app shop:tasks
+cd examples/plain && fairlead dev --app shop:tasks
 
 In another terminal, once FAIRLEAD_DATABASE_URL is set:
 

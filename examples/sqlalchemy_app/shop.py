@@ -1,6 +1,6 @@
 """A shop with SQLAlchemy: jobs are mapped like any table, and join the session's transaction.
 
-    PYTHONPATH=examples/sqlalchemy_app fairlead dev --app shop:tasks
+    cd examples/sqlalchemy_app && fairlead dev --app shop:tasks
 
 In another terminal, once FAIRLEAD_DATABASE_URL is set:
 

@@ -7,6 +7,7 @@ from contextlib import closing
 
 from pydantic import ValidationError
 
+from fairlead.access import RoleMissing
 from fairlead.db.conninfo import has_password
 from fairlead.runtime import log
 from fairlead.runtime.arguments import Parser, refuse
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.set_threshold(*_COLLECT_AFTER)
     try:
         run(settings)
-    except (SchemaTooNew, CannotListen) as error:
+    except (RoleMissing, SchemaTooNew, CannotListen) as error:
         refuse(str(error))
 
 
@@ -53,6 +54,7 @@ def run(settings: SchedulerSettings) -> None:
     """Run a scheduler in this process's main thread until it is asked to stop.
 
     Raises:
+        RoleMissing: the login has not the scheduler's role.
         SchemaTooNew: the schema needs newer code.
         CannotListen: the health pages' port is taken.
     """

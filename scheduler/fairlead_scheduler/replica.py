@@ -11,7 +11,7 @@ from itertools import cycle
 
 import psycopg
 
-from fairlead import ownership
+from fairlead import access, ownership
 from fairlead.db.connect import Unreachable, connect_with_backoff
 from fairlead.db.error_text import one_line
 from fairlead.db.migrate import schema_state
@@ -68,6 +68,7 @@ class Scheduler:
         rests longer each time: a standby may have more luck, and the log stays readable.
 
         Raises:
+            RoleMissing: the login has not the scheduler's role.
             SchemaTooNew: the schema needs newer code.
         """
         with closing(self._kept):
@@ -105,7 +106,7 @@ class Scheduler:
         if connection is None:
             return False
         with closing(connection):
-            fits = await_schema(connection, self._stop, self._waiting)
+            fits = await_schema(connection, access.SCHEDULER, self._stop, self._waiting)
             return fits and await_ownership(
                 connection, self._settings.release, self._stop, self._waiting
             )

@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
+from fairlead_scheduler.limits.kind_limits import KindLimit, LimitedJob
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.pending.tail import Probe
 from fairlead_scheduler.pending.values import HeadRequest, PendingJob
@@ -39,6 +40,8 @@ class Observed(NamedTuple):
     first_due_us: int | None
     unchecked: list[int] | None = None
     """Those with values that no INSERT is admitted with."""
+    drawn_id: int | None = None
+    """The last id that was drawn, also by a transaction that is still open."""
 
 
 class Receipt(NamedTuple):
@@ -92,6 +95,8 @@ class ProbedJob(NamedTuple):
     run_at_us: int | None
     locked: bool = False
     """Whether somebody has locked it; known of those that were asked about by their ids."""
+    kind: str | None = None
+    """Its kind, if it is limited; known of the same."""
 
 
 class LaneRows(NamedTuple):
@@ -226,10 +231,18 @@ class ReadRequest:
     last_id: int
     after_receipt: int | None
     lagging: bool = False
+    drawn: bool = False
+    """Whether to read the last id that was drawn."""
     wants: tuple[HeadRequest, ...] = ()
     probe: Probe | None = None
     workers: bool = False
+    pools: Sequence[str] = ()
+    """Those whose workers' limits of kinds are read with the workers."""
     attributes: tuple[AttributeRequest, ...] = ()
+    kind_limits: Sequence[KindLimit] = ()
+    """Those in force."""
+    counts_kinds: bool = False
+    """Whether to read what is in flight of the limited kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +258,10 @@ class TickView:
     workers: list[Worker] | None
     texts: Sequence[str | None] = ()
     """The requested job attributes, as text; the last of them may be missing."""
+    kind_limits: list[KindLimit] | None = None
+    """Read with the workers, and after them."""
+    limited: list[LimitedJob] | None = None
+    """What is in flight of the limited kinds."""
 
 
 class Promoted(NamedTuple):

@@ -135,9 +135,16 @@ class SchedulerSettings(ServiceSettings):
         default=50_000,
         ge=1,
         le=1_000_000,
-        description="The largest number of schedules of one tenant that fire, the first by "
-        "name. A thousand take a megabyte of the leader's memory; 50,000 are read "
-        "every 20 seconds, fewer more often.",
+        description="The largest number of schedules that one login made for one tenant and "
+        "that fire, the first by name. A thousand take a megabyte of the leader's memory; "
+        "50,000 are read every 20 seconds, fewer more often.",
+    )
+    login_schedules_max: int = Field(
+        default=100_000,
+        ge=1,
+        le=1_000_000,
+        description="The largest number of schedules that one login made and that fire, the "
+        "first by tenant and name.",
     )
     schedule_interval_seconds: int = Field(
         default=10,

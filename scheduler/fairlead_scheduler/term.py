@@ -15,6 +15,7 @@ from fairlead.db.notifications import Notifications
 from fairlead.runtime import log
 from fairlead.runtime.wakeup import Wakeup
 from fairlead_scheduler.admission.publisher import BacklogPublisher
+from fairlead_scheduler.background.batches import Batches
 from fairlead_scheduler.background.database_health import DatabaseHealth
 from fairlead_scheduler.background.demand_store import DemandStore
 from fairlead_scheduler.background.ending_counts import EndingCounts
@@ -25,6 +26,7 @@ from fairlead_scheduler.background.policy_watch import PolicyWatch, WatchResult,
 from fairlead_scheduler.background.report_store import ReportStore
 from fairlead_scheduler.background.retention import Retention
 from fairlead_scheduler.background.sweeps import Sweeps
+from fairlead_scheduler.cron.fires_ahead import FiresAhead
 from fairlead_scheduler.cron.runner import ScheduleRunner
 from fairlead_scheduler.leadership.election import LeaderLease
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask
@@ -130,7 +132,10 @@ class Term:
         limits = initial.limits or BacklogLimits()
         publisher = BacklogPublisher(kept.backlog, epoch=epoch, limits=limits, metrics=metrics)
         policy_watch = self._policy_watch(kept.sweeps, initial, publisher)
-        schedules = ScheduleRunner(kept.cron, settings, epoch=epoch, metrics=metrics)
+        schedules = ScheduleRunner(
+            kept.cron, settings, epoch=epoch, metrics=metrics, ahead=self._fires_ahead()
+        )
+        batches = Batches(kept.cron, settings, epoch=epoch, requests=self._requests)
         retention = Retention(kept.retention, settings, epoch=epoch)
         shadow_runner = ShadowRunner(
             kept.retention, settings, epoch=epoch, policies=policy_watch, metrics=metrics
@@ -140,10 +145,19 @@ class Term:
         leaving.callback(self._threads.join)
         start = self._threads.start
         start("sweeps", kept.sweeps, (*policy_watch.tasks(), *self._sweep_tasks(kept.sweeps)))
-        start("cron", kept.cron, schedules.tasks())
+        start("cron", kept.cron, (*schedules.tasks(), *batches.tasks()))
         start("scans", kept.scans, self._read_tasks(kept.scans, policy_watch))
         start("retention", kept.retention, (*retention.tasks(), *shadow_runner.tasks()))
         start("backlog", kept.backlog, (*demand_store.tasks(), *publisher.tasks()))
+
+    def _fires_ahead(self) -> FiresAhead:
+        requests, settings = self._requests, self._settings
+        return FiresAhead(
+            wanted=lambda: requests.is_demand_published,
+            publish=requests.set_fires_ahead,
+            fires_per_second=settings.tenant_fires_per_second,
+            interval_seconds=settings.schedule_interval_seconds,
+        )
 
     def _policy_watch(
         self, connection: Connection, initial: WatchResult, publisher: BacklogPublisher

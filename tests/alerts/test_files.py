@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -21,11 +22,16 @@ RUNBOOKS = tree.ROOT / "docs/runbooks"
 SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
 CHOICE = Choice(namespace="work", objectives={"default": Decimal(30)})
 
-_SERIES = re.compile(r"\b(fairlead[_:][\w:]+|up|ALERTS)(?:\{([^}]*)\})?(?![\w:({])")
+_SERIES = re.compile(
+    r"\b(fairlead[_:][\w:]+|up|ALERTS|kube_job_failed)(?:\{([^}]*)\})?(?![\w:({])"
+)
 _MATCHED = re.compile(r'(\w+)=~?"')
 _GROUPED = re.compile(r"\b(?:by|on|group_left) \(([^)]*)\)")
 _HISTOGRAM = re.compile(r"_(?:bucket|sum|count)$")
 _SCRAPED = frozenset({"namespace", "job", "instance", "container"})
+_OF_OTHERS = frozenset({"up", "ALERTS", "kube_job_failed"})
+"""Series of Prometheus itself, and of kube-state-metrics."""
+_OF_JOBS = frozenset({"job_name", "condition"})
 _OF_ALERTS = frozenset({"alertname", "alertstate"})
 
 
@@ -50,7 +56,7 @@ def wrong_names(expression: str) -> set[str]:
     """Return the series of an expression that no process exports, and labels that they lack."""
     wrong: set[str] = set()
     for name, matchers in _SERIES.findall(expression):
-        if name in {"up", "ALERTS"} or name in recorded():
+        if name in _OF_OTHERS or name in recorded():
             continue
         has = known().get(name, frozenset[str]())
         labels = set(_MATCHED.findall(matchers)) - _SCRAPED
@@ -61,7 +67,8 @@ def wrong_names(expression: str) -> set[str]:
 def wrong_labels(expression: str) -> set[str]:
     """Return labels that are grouped or joined by and that no series of the expression has."""
     named = {name for name, _ in _SERIES.findall(expression)}
-    there = _SCRAPED | _OF_ALERTS
+    of_jobs = _OF_JOBS if "kube_job_failed" in named else frozenset[str]()
+    there: frozenset[str] = _SCRAPED | _OF_ALERTS | of_jobs
     for name in named:
         there |= known().get(name, frozenset[str]())
     if any(":" in name for name in named):
@@ -131,6 +138,26 @@ def test_a_rule_queries_series_that_exist(rule: Rule) -> None:
     assert set() == wrong_names(expression) | wrong_labels(expression)
     assert [] == [name for name, matchers in asked if 'namespace="work"' not in matchers]
     assert "$" not in expression
+
+
+@pytest.mark.parametrize(
+    "rule",
+    alerts.rules(replace(CHOICE, release="shop")),
+    ids=lambda rule: next(iter(rule.values())),
+)
+def test_a_rule_of_a_release_queries_the_series_of_that_release_alone(rule: Rule) -> None:
+    """Two releases in one namespace are two installations."""
+    asked = _SERIES.findall(str(rule["expr"]))
+    scope = 'namespace="work", release="shop"'
+
+    others = {"kube_job_failed"}
+    assert [] == [
+        name for name, matchers in asked if scope not in matchers and name not in others
+    ]
+    assert not any("release" in matchers for name, matchers in asked if name in others)
+    assert {"namespace": "work", "release": "shop"}.items() <= cast(
+        "Rule", rule["labels"]
+    ).items()
 
 
 def test_alerts_that_others_are_silent_beside_are_alerts() -> None:

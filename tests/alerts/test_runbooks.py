@@ -60,7 +60,9 @@ FIRST_TYPED = first_typed()
 _POLICY = """
 pools: [{name: default, queues: ["*"], autoscale: {objective: 30s, max: 1}}]
 """
-_ROLES = ("fairlead_admin", "pg_read_all_stats", "pg_signal_backend")
+_ROLES = ("fairlead_operator", "pg_read_all_stats", "pg_signal_backend")
+_DECIDING = ("fairlead policy rollback", "fairlead enqueue")
+"""What the page says an operator's login may not."""
 _RUNNING = "fairlead jobs list --state running"
 _READING = frozenset({"get", "describe", "logs"})
 _CHANGING = frozenset({"delete", "scale", "rollout", "patch"})
@@ -102,6 +104,7 @@ def given(server: Server, tmp_path: Path) -> Iterator[Mapping[str, str]]:
     with (
         cloned_database(server) as url,
         login(url, *_ROLES) as reader,
+        login(url, "fairlead_admin") as admin,
         login(url, "fairlead_admin") as other,
         psycopg.connect(url, autocommit=True) as db,
         # A page ends its session.
@@ -114,6 +117,7 @@ def given(server: Server, tmp_path: Path) -> Iterator[Mapping[str, str]]:
             until(lambda: claim(db, worker), what="a job that runs", seconds=60)
             yield {
                 "URL": as_login(url, reader),
+                "ADMIN_URL": as_login(url, admin),
                 "QUEUE": "mail",
                 "TENANT": "acme",
                 "JOB": str(insert(db)),
@@ -137,13 +141,15 @@ def typed(
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str], Said]:
     """Return a function that runs a command: `fairlead` here, the rest in a shell."""
-    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", given["URL"])
     monkeypatch.setenv("COLUMNS", "200")
 
     def type_one(command: str) -> Said:
         program, *arguments = words(command)
         if program != "fairlead":
             return run(command, url=given["URL"], folder=tmp_path, given=given)
+        deciding = command.startswith(_DECIDING)
+        url = given["ADMIN_URL" if deciding else "URL"]
+        monkeypatch.setenv("FAIRLEAD_DATABASE_URL", url)
         code = fairlead([Template(each).substitute(given) for each in arguments])
         said = capsys.readouterr()
         return Said(code, said.out, said.err)
@@ -179,7 +185,7 @@ def test_what_a_page_has_cancelled_is_a_job_that_runs() -> None:
         page.stem: command
         for page in PAGES
         for command in commands(page)
-        if "jobs cancel" in command
+        if "jobs cancel" in command and "--kind" not in command
     }
 
     assert cancelling
@@ -248,7 +254,7 @@ def test_kubectl_commands_name_objects_of_the_chart(line: str) -> None:
     pods = [
         at(each, "spec", "template", "metadata", "labels")
         for each in objects
-        if each["kind"] == "Deployment"
+        if each["kind"] in {"Deployment", "Job"}
     ]
     labels = {item for each in pods if isinstance(each, dict) for item in each.items()}
     asked = _COMPONENT.findall(line.replace('"', "").replace("$POOL", "default"))

@@ -314,11 +314,11 @@ def test_other_autoscalers_are_found_by_their_target(server: api.Api, cluster: C
     assert {scenes.WORKERS: ("keda-hpa-x",)} == cluster.autoscalers()
 
 
-def test_the_tightest_quota_says_how_many_pods_fit(server: api.Api, cluster: Cluster) -> None:
-    """Every quota of the namespace holds."""
-    assert cluster.quota_pods() is None
+def test_every_limit_of_every_quota_is_read(server: api.Api, cluster: Cluster) -> None:
+    """Each holds; which is the tightest depends on the pods of the pool."""
+    assert () == cluster.quotas()
     for name, hard, used in (("a", "10", "4"), ("b", "20", "19")):
-        status: Object = {"hard": {"pods": hard, "cpu": "1"}, "used": {"pods": used}}
+        status: Object = {"hard": {"pods": hard}, "used": {"pods": used}}
         server.store.create(scenes.QUOTAS, {"metadata": {"name": name}, "status": status})
 
-    assert 1 == cluster.quota_pods()
+    assert [("a", 6000), ("b", 1000)] == [(each.quota, each.left) for each in cluster.quotas()]

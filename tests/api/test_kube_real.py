@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from fairlead.jsontext import Json
+from fairlead_autoscaler.decision.inputs import PodTemplate, Resources
 from fairlead_autoscaler.election import elector
 from fairlead_autoscaler.election.elector import Election
 from fairlead_autoscaler.kube import client as clients
@@ -176,6 +177,32 @@ def test_an_edit_of_the_policy_is_shown(admin: Client, cluster: Cluster) -> None
     assert cluster.documents() == cluster.read_documents()
 
 
+def test_who_edited_the_policy_is_known(admin: Client, cluster: Cluster) -> None:
+    """By the managed fields that the server keeps, and the annotation that somebody sets."""
+    for writer in ("kubectl-edit", "argocd"):
+        path = f"{scenes.MAPS}/{scenes.POLICY}"
+        admin.call(
+            "PATCH",
+            path,
+            query={"fieldManager": writer, "force": "true"},
+            body={
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": scenes.POLICY, "annotations": {"fairlead/author": "ann"}},
+                "data": {"policy.yaml": "pools: {b: {}}\n"},
+            },
+            content_type=clients.APPLY,
+        )
+
+    until(
+        lambda: (live := cluster.documents().live) and len(live.writers) == 2,
+        what="both writers",
+    )
+    live = cluster.read_documents().live
+    assert live is not None
+    assert ({"kubectl-edit", "argocd"}, "ann") == (set(live.writers), live.author)
+
+
 def test_the_status_is_replaced_whole(admin: Client, cluster: Cluster) -> None:
     """By server-side apply: what we no longer say is gone."""
     cluster.write_status({"a": "1", "b": "2"})
@@ -230,9 +257,81 @@ def test_the_same_event_again_counts_up_the_first(admin: Client, cluster: Cluste
     assert [3] == [part(each, "series")["count"] for each in made]
 
 
+def test_quotas_and_limit_ranges_are_read_as_the_server_keeps_them(admin: Client) -> None:
+    """With the amounts as it writes them, and the defaults that it derives by itself."""
+    quota: Object = {
+        "metadata": {"name": "compute"},
+        "spec": {
+            "hard": {"requests.cpu": "2500m", "limits.memory": "1024Mi", "pods": 10},
+            "scopes": ["NotTerminating"],
+        },
+    }
+    limits: Object = {
+        "metadata": {"name": "defaults"},
+        "spec": {"limits": [{"type": "Container", "default": {"cpu": 1, "memory": "0.5Gi"}}]},
+    }
+    path = f"{scenes.CORE}/resourcequotas"
+    admin.call("POST", path, body=quota)
+    admin.call("POST", f"{scenes.CORE}/limitranges", body=limits)
+    stored = ask(admin, f"{path}/compute")
+    hard = part(stored, "spec")["hard"]
+    status: Object = {"hard": hard, "used": {"requests.cpu": "1"}}
+    admin.call("PUT", f"{path}/compute/status", body={**stored, "status": status})
+
+    with scenes.watching(admin) as watched:
+        found = {each.resource: (each.left, each.hard) for each in watched.quotas()}
+        filled = watched.container_defaults()
+
+    assert {
+        "requests.cpu": (1500, "2500m"),
+        "limits.memory": (2**30 * 1000, "1Gi"),
+        "pods": (10_000, "10"),
+    } == found
+    half = 2**29 * 1000
+    assert {"cpu": 1000, "memory": half} == dict(filled.limits) == dict(filled.requests)
+    for each in ("resourcequotas/compute", "limitranges/defaults"):
+        admin.call("DELETE", f"{scenes.CORE}/{each}")
+
+
+def test_what_a_pod_template_requests_is_seen_with_its_deployment(
+    admin: Client, cluster: Cluster
+) -> None:
+    """Amounts may be numbers, and a sidecar is an init container that restarts always."""
+    resources: Object = {"requests": {"cpu": 2, "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+    spec: Object = {
+        "containers": [{"name": "worker", "image": "fairlead:test", "resources": resources}],
+        "initContainers": [
+            {
+                "name": "proxy",
+                "image": "proxy:test",
+                "restartPolicy": "Always",
+                "resources": {"requests": {"cpu": "50m"}},
+            }
+        ],
+        "priorityClassName": "",
+    }
+    admin.call(
+        "PATCH",
+        f"{scenes.DEPLOYMENTS}/{scenes.WORKERS}",
+        body={"spec": {"template": {"spec": spec}}},
+        content_type="application/strategic-merge-patch+json",
+    )
+
+    def template() -> PodTemplate:
+        return cluster.snapshot().deployments["default"].template
+
+    until(lambda: template().inits != (), what="the template in the watch")
+    gib = 2**30 * 1000
+    assert (
+        Resources(requests={"cpu": 2000, "memory": gib}, limits={"memory": 2 * gib})
+        == template().containers[0]
+    )
+    assert (Resources(requests={"cpu": 50}, restarts=True),) == template().inits
+
+
 def test_what_the_role_does_not_say_is_forbidden(cluster: Cluster) -> None:
     """The rights to other autoscalers and quotas are optional; no right names more."""
-    for call in (cluster.autoscalers, cluster.quota_pods):
+    for call in (cluster.autoscalers, cluster.quotas, cluster.container_defaults):
         with pytest.raises(ForbiddenError):
             call()
     with pytest.raises(ForbiddenError):

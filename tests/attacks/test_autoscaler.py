@@ -4,12 +4,15 @@ import pytest
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 
+from fairlead import policy_storage
+from fairlead.policy import digest, parse
 from tests.attacks.test_scheduler import allowed
 from tests.support.logins import LogIn
 from tests.support.race import insert_one
 from tests.support.schedulers import led, scheduling
 from tests.support.waiting import until
 
+_OTHER = "version: 1\nqueues: [{match: {queue: a}, weight: 9}]\n"
 REFUSED = (
     "UPDATE fairlead.leaders SET lease_until = 'infinity' WHERE role = 'scheduler'",
     "UPDATE fairlead.leaders SET epoch = 9223372036854775807",
@@ -60,3 +63,41 @@ def test_an_open_transaction_of_the_autoscaler_stops_no_scheduler(
                 ),
                 what="the dispatch",
             )
+
+
+def test_who_moves_the_policy_is_in_the_audit_log(
+    log_in: LogIn, db: Connection[TupleRow]
+) -> None:
+    """Whoever applies a policy is sent there; an autoscaler that says the same adds nothing."""
+    autoscaler = log_in("fairlead_autoscaler")
+    for place in ("kube-system/evil", "kube-system/evil", "work/policy"):
+        autoscaler.execute(
+            "UPDATE fairlead.install_options SET policy_source = 'configmap',"
+            " policy_place = %s",
+            [place],
+        )
+
+    evil, again = "configmap kube-system/evil", "configmap work/policy"
+    assert [
+        ("move_policy", {"from": "database", "to": evil}, autoscaler.info.user),
+        ("move_policy", {"from": evil, "to": again}, autoscaler.info.user),
+    ] == db.execute("SELECT verb, details, login FROM fairlead.audit ORDER BY id").fetchall()
+
+
+@pytest.mark.parametrize("false", ["nonsense", _OTHER], ids=["no policy", "another"])
+def test_a_false_digest_keeps_no_policy_from_being_stored(
+    db: Connection[TupleRow], log_in: LogIn, false: str
+) -> None:
+    """An administrator's document was said to be in force that was not even stored."""
+    right = _OTHER.replace("weight: 9", "weight: 2")
+    log_in("fairlead_autoscaler").execute(
+        "SELECT fairlead.apply_policy(%s, %s)", [false, digest(parse(right))]
+    )
+
+    stored = policy_storage.store(log_in("fairlead_admin"), right)
+
+    newest = policy_storage.newest(db)
+    assert newest is not None
+    assert (True, stored.version, right) == (stored.new, newest.version, newest.document)
+    assert digest(parse(right)) == newest.digest
+    assert not policy_storage.store(db, right).new

@@ -149,7 +149,7 @@ def test_no_function_looks_up_names_where_its_caller_says(db: Database) -> None:
 @pytest.mark.parametrize(
     ("trigger", "switch", "reason"),
     [
-        ("_wake_scheduler", "inserts_notify", ""),
+        ("_wake_scheduler", "inserts_notify", "inserted"),
         ("_wake_scheduler_at_ending", "endings_notify", "ended"),
     ],
 )
@@ -163,7 +163,7 @@ def test_what_notifies_names_nothing_that_is_looked_up(
     ).fetchall()
     read = f"pg_catalog.pg_sequence_last_value('fairlead.{switch}') is not null"
     told = f"perform fairlead._notify_scheduler('{reason}');"
-    returned = "new" if reason else "null"
+    returned = "new" if reason == "ended" else "null"
 
     assert f"begin if {read} then {told} end if; return {returned}; end" == " ".join(
         str(source).split()

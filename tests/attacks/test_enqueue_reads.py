@@ -57,6 +57,69 @@ def test_a_login_sees_the_jobs_that_it_enqueued_and_no_other(
     assert ["pending", "unknown"] == [explained(mine, job)["state"] for job in (own, other)]
 
 
+def test_a_function_of_its_own_is_shown_no_row_of_others(
+    db: Session, mine: Session, theirs: Session
+) -> None:
+    """It costs little, so a plan would call it before it asks whose a row is."""
+    ended = insert(theirs)
+    insert(theirs)
+    race.answer(theirs, "cancel(%s)", ended)
+
+    assert [] == shown(db, mine, "job_status", "payload")
+    insert(mine)
+    assert ['"secret"'] == shown(db, mine, "job_status", "payload")
+
+
+def shown(db: Session, login: Session, view: str, column: str) -> list[str]:
+    """Return what a cheap function of the login is given where it is a condition on a view."""
+    db.execute(f"CREATE SCHEMA IF NOT EXISTS mine AUTHORIZATION {login.info.user}".encode())
+    login.execute(
+        "CREATE OR REPLACE FUNCTION mine.look(seen text) RETURNS boolean LANGUAGE plpgsql"
+        " IMMUTABLE COST 0.0001 AS $$ BEGIN RAISE NOTICE '%', seen; RETURN true; END $$"
+    )
+    told: list[str] = []
+    login.add_notice_handler(lambda notice: told.append(str(notice.message_primary)))
+    login.execute(f"SELECT FROM fairlead.{view} WHERE mine.look({column}::text)".encode())
+    return told
+
+
+def test_dedup_keys_are_of_all_logins_without_row_level_security(
+    mine: Session, theirs: Session
+) -> None:
+    """As security.md says: it learns that a key is in use, and uses one before the other."""
+    keyed = "INSERT INTO fairlead.jobs (kind, tenant, dedup_key) VALUES ('k', 'a', %s)"
+    theirs.execute(keyed, ["first"])
+    mine.execute(keyed, ["second"])
+
+    with pytest.raises(errors.UniqueViolation):
+        mine.execute(keyed, ["first"])
+    assert (
+        []
+        == theirs.execute(
+            f"{keyed} ON CONFLICT DO NOTHING RETURNING id".encode(), ["second"]
+        ).fetchall()
+    )
+    mine.execute(keyed.replace("'a'", "'b'").encode(), ["first"])
+
+
+def test_with_row_level_security_dedup_keys_are_of_one_tenants_logins(
+    mine: Session, theirs: Session, db: Session
+) -> None:
+    """A login enqueues for its own tenants alone, and a key is unique in its tenant."""
+    migrate(db, rls=True)
+    keyed = "INSERT INTO fairlead.jobs (kind, tenant, dedup_key) VALUES ('k', %s, 'key')"
+    for login, tenant in ((mine, "a"), (theirs, "b")):
+        db.execute(
+            "INSERT INTO fairlead.tenant_logins (login, tenant) VALUES (%s, %s)",
+            [login.info.user, tenant],
+        )
+
+    theirs.execute(keyed, ["b"])
+    with pytest.raises(errors.InsufficientPrivilege):
+        mine.execute(keyed, ["b"])
+    mine.execute(keyed, ["a"])
+
+
 def test_the_tenant_that_it_names_opens_nothing(mine: Session, theirs: Session) -> None:
     """Without row-level security it may insert for any tenant: that is no way to read."""
     insert(theirs, "acme")
@@ -123,6 +186,31 @@ def test_a_login_cancels_its_own_jobs_and_knows_no_other(
     assert "pending" == explained(theirs, other)["state"]
 
 
+def test_a_login_retries_its_own_jobs_and_learns_of_no_other(
+    db: Session, mine: Session, theirs: Session
+) -> None:
+    """Not even the id of the job that holds the dedup key of its own."""
+    other = insert(theirs)
+    keyed = "INSERT INTO fairlead.jobs (kind, dedup_key) VALUES ('k', 'key') RETURNING id"
+    own = mine.execute(keyed.encode()).fetchall()[0][0]
+    db.execute("SELECT fairlead._end_jobs(%s, '{failed}', '{no}')", [[own]])
+    held = theirs.execute(keyed.encode()).fetchall()[0][0]
+
+    assert [None, None] == [race.answer(mine, "retry(%s)", job) for job in (other, held)]
+    assert None is race.answer(mine, "retry(%s)", own)
+    assert held == race.answer(db, "retry(%s)", own)
+
+
+def test_a_login_that_cancels_many_jobs_cancels_its_own(mine: Session, theirs: Session) -> None:
+    """Whatever tenant, queue or kind it names."""
+    for login in (mine, theirs):
+        insert(login, "acme")
+    many = "SELECT cancelled FROM fairlead.cancel_jobs(queue => 'default', tenant => 'acme')"
+
+    assert [[(1,)], [(0,)]] == [mine.execute(many).fetchall() for _ in range(2)]
+    assert 1 == len(theirs.execute("SELECT id FROM fairlead.jobs").fetchall())
+
+
 def test_with_row_level_security_a_tenants_logins_cancel_its_jobs(
     db: Session, mine: Session, theirs: Session
 ) -> None:
@@ -152,59 +240,6 @@ def test_it_is_not_told_for_which_tenant_its_job_made_room(db: Session, mine: Se
 
     assert "another tenant" in told
     assert "secret" not in told
-
-
-def test_a_reader_reads_everything_and_changes_nothing(log_in: LogIn, theirs: Session) -> None:
-    """The role is for dashboards and for people who only look."""
-    reader = log_in("fairlead_reader")
-    job = insert(theirs, "acme")
-    theirs.execute(SCHEDULE, ["nightly", "acme"])
-
-    assert [(job, "secret")] == reader.execute(
-        "SELECT id, payload FROM fairlead.job_status"
-    ).fetchall()
-    for view in ("tenant_stats", "tenant_shares", "queue_stats", "workers", "schedules"):
-        reader.execute(f"SELECT * FROM fairlead.{view}".encode())
-    assert "pending" == explained(reader, job)["state"]
-    assert [("nightly",)] == reader.execute("SELECT name FROM fairlead.schedules").fetchall()
-    for refused in (
-        JOB.replace("%s", "''"),
-        "SELECT id FROM fairlead.jobs",
-        "UPDATE fairlead.schedules SET enabled = false",
-        "DELETE FROM fairlead.schedules",
-        f"SELECT fairlead.cancel({job})",
-        f"SELECT fairlead.retry({job})",
-        "SELECT * FROM fairlead.job_history",
-    ):
-        with pytest.raises(errors.InsufficientPrivilege):
-            reader.execute(refused.encode())
-
-
-def test_a_reader_that_enqueues_cancels_only_its_own(log_in: LogIn, theirs: Session) -> None:
-    """To read a job is not to own it."""
-    both = log_in("fairlead_reader", "fairlead_enqueue")
-    job = insert(theirs)
-    theirs.execute(SCHEDULE, ["nightly", ""])
-
-    assert [(job,)] == both.execute(IDS).fetchall()
-    assert "unknown" == race.answer(both, "cancel(%s)", job)
-    assert [(0,)] == both.execute("SELECT fairlead.remove_schedules('')").fetchall()
-
-
-def test_with_row_level_security_a_reader_has_tenants_as_others_have(
-    db: Session, log_in: LogIn
-) -> None:
-    """The role shows more about them, and no more of them."""
-    reader = log_in("fairlead_reader")
-    migrate(db, rls=True)
-    db.execute("INSERT INTO fairlead.tenant_logins VALUES (%s, 'acme')", [reader.info.user])
-    for tenant in ("acme", "other"):
-        insert(db, tenant)
-        db.execute(SCHEDULE, ["nightly", tenant])
-
-    for relation in ("job_status", "tenant_stats", "schedules"):
-        rows = reader.execute(f"SELECT DISTINCT tenant FROM fairlead.{relation}".encode())
-        assert [("acme",)] == rows.fetchall()
 
 
 def test_who_made_a_schedule_changes_and_removes_it(mine: Session, theirs: Session) -> None:
@@ -255,7 +290,7 @@ def test_a_right_that_no_version_gives_is_taken_away_by_migrate(
     for stray in (
         "SELECT, UPDATE ON fairlead.jobs TO fairlead_enqueue",
         "SELECT (payload) ON fairlead.job_history TO fairlead_enqueue WITH GRANT OPTION",
-        "EXECUTE ON FUNCTION fairlead.retry(bigint) TO fairlead_enqueue",
+        "EXECUTE ON FUNCTION fairlead.pause(text, text) TO fairlead_enqueue",
         "USAGE ON SEQUENCE fairlead.tokens TO fairlead_enqueue",
         "CREATE ON SCHEMA fairlead TO fairlead_enqueue",
     ):
@@ -267,7 +302,7 @@ def test_a_right_that_no_version_gives_is_taken_away_by_migrate(
         "SELECT payload FROM fairlead.jobs",
         "UPDATE fairlead.jobs SET priority = 1",
         "SELECT payload FROM fairlead.job_history",
-        "SELECT fairlead.retry(1)",
+        "SELECT fairlead.pause('default')",
         "SELECT nextval('fairlead.tokens')",
         "CREATE TABLE fairlead.mine ()",
     ):

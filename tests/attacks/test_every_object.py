@@ -5,9 +5,10 @@ from functools import partial
 from random import Random
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, Error
 from psycopg.rows import TupleRow
 
+from tests.support import race
 from tests.support.attacks import (
     ROLES,
     Attacker,
@@ -15,18 +16,25 @@ from tests.support.attacks import (
     attempts,
     calls,
     relations,
+    shaped_calls,
     state,
 )
 from tests.support.logins import LogIn
 from tests.support.victims import CANARY, MAY_HOLD, Victims
+from tests.support.worker_logins import queue, register
 
 Record = Callable[[str, object], None]
 
 # A privilege that is missing, or an object of a kind with which nobody could do it.
 _REFUSALS = ("42501", "42809")
 
+_ROW_CHARACTERS_MAX = 1_200_000  # a result of 1 MiB, and what is beside it
 
-_UNTRUSTED = ("fairlead_enqueue", "fairlead_reader", "fairlead_worker", "fairlead_autoscaler")
+_READ_ALL = ("fairlead_admin", "fairlead_operator", "fairlead_reader", "fairlead_viewer")
+_UNTRUSTED = (
+    *("fairlead_enqueue", "fairlead_reader", "fairlead_viewer", "fairlead_worker"),
+    "fairlead_autoscaler",
+)
 _MAY_CHANGE: Mapping[str | None, set[str]] = {
     "fairlead_autoscaler": {"leaders"},
     "fairlead_worker": {"pod_drains", "floor_scans"},
@@ -77,7 +85,7 @@ def test_no_function_does_more_than_it_should_whatever_it_is_given(
     for may, call in tried:
         refused, answer = by.answer(call)
         assert may or refused == "42501", call
-        assert role == "fairlead_admin" or CANARY not in answer, call
+        assert role in _READ_ALL or CANARY not in answer, call
 
     assert before == state(db)
 
@@ -102,6 +110,40 @@ def test_no_function_changes_or_holds_what_is_others(
     }
     changed = before - victims.rows()
     assert set() == {row for row in changed if row[0] not in _MAY_CHANGE.get(role, set())}
+
+
+@pytest.mark.parametrize("role", [*_UNTRUSTED, None])
+def test_what_a_function_stores_is_read_and_is_bounded_whatever_its_shape(
+    db: Connection[TupleRow],
+    log_in: LogIn,
+    role: str | None,
+    victims: Victims,
+    record_property: Record,
+) -> None:
+    """Arrays of two dimensions and that begin elsewhere, and values that are compressed."""
+    session = log_in(*([role] if role else []))
+    by = attacker(db, session)
+    own = victims.ids
+    if role == "fairlead_worker":
+        queue(db)
+        me = register(session)
+        lease = race.claim_one(session, me)
+        own = (me, lease.job, lease.token)
+
+    tried = list(shaped_calls(db, by, own))
+    record_property("calls with arguments of odd shapes", len(tried))
+    for call in tried:
+        by.answer(call, keep=True, look=partial(_read, call, victims))
+
+    longest = max(victims.rows(), key=lambda row: len(row[1]))
+    assert len(longest[1]) < _ROW_CHARACTERS_MAX, longest[0]
+
+
+def _read(call: str, victims: Victims) -> None:
+    try:
+        victims.read_views()
+    except Error as error:
+        pytest.fail(f"{error}: others cannot read after {call}")
 
 
 def _note(held: dict[str, str], call: str, by: Attacker, victims: Victims) -> None:

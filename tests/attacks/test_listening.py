@@ -13,7 +13,7 @@ from tests.support import drains, race, tree
 from tests.support.logins import LogIn
 
 _SCHEMA = Path("core/fairlead/db/schema.sql")
-_CHANNEL = re.compile(r"pg_notify\('(\w+)'")
+_CHANNEL = re.compile(r"fairlead\._notify\('(\w+)'")
 _PAGE = Path("docs/explanation/security.md")
 _SECRETS = ("a queue", "a tenant", "a kind", "a payload")
 _INSERT = (
@@ -26,11 +26,13 @@ _DEMAND = {
     "became_runnable_total": 1,
     "work_slot_seconds": 1.0,
     "slots_useful": 1,
+    "slots_kept": 0,
     "slots_allowed": 1,
     "oldest_us": 0,
     "scheduled_slot_seconds": [0.0] * 4,
     "service_mean": 1.0,
     "service_variance": 0.0,
+    "fires": [],
 }
 
 
@@ -66,8 +68,7 @@ def test_who_listens_hears_ids_pods_and_pools_and_no_more(
     assert inserted is not None
     job = int(inserted[0])
     publish(db, epoch)
-    assert (job,) == race.dispatch(db, [job], epoch=epoch)
-    db.execute(load("fairlead_scheduler.loop", "wake"), {"workers": str(worker)})
+    assert (job,) == race.dispatch(db, [job], epoch=epoch, woken=[worker])
     lease = race.claim_one(db, worker)
     assert "requested" == race.cancel(db, job)
     mark_and_unmark(db)
@@ -78,6 +79,7 @@ def test_who_listens_hears_ids_pods_and_pools_and_no_more(
     assert {
         ("fairlead_leader", str(epoch)),
         ("fairlead_scheduler", ""),
+        ("fairlead_scheduler", "inserted"),
         ("fairlead_scheduler", "ended"),
         ("fairlead_scheduler", "policy"),
         ("fairlead_autoscaler", "default"),

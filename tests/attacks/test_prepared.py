@@ -40,7 +40,8 @@ transaction that has."""
 _ONE: Mapping[str, str] = {
     **{role: does[0] for role, does in _DOES.items()},
     "fairlead_scheduler": "SELECT * FROM fairlead._acquire_leadership('me', 60, '')",
-    "fairlead_admin": "SELECT fairlead.pause('default')",
+    "fairlead_operator": "SELECT fairlead.pause('default')",
+    "fairlead_admin": "SELECT fairlead.note_refused_policy('0123456789ab', 'said')",
 }
 
 

@@ -24,8 +24,12 @@ _SWITCHES = ("backlog_gate", "endings_notify", "inserts_notify")
 MAY: Final[dict[str | None, set[str]]] = {
     None: set(),
     "fairlead_reader": set(),
-    "fairlead_worker": set(),
-    "fairlead_enqueue": {"INSERT jobs", "INSERT schedules", _SCHEDULE, "nextval places"},
+    "fairlead_viewer": set(),
+    "fairlead_worker": {"INSERT batches", "INSERT jobs", "nextval places"},
+    "fairlead_operator": {"UPDATE schedules (enabled)"},
+    "fairlead_enqueue": {
+        *("INSERT batches", "INSERT jobs", "INSERT schedules", _SCHEDULE, "nextval places"),
+    },
     "fairlead_autoscaler": {
         "INSERT pod_drains",
         "LOCK WEAKLY pod_drains",
@@ -51,12 +55,17 @@ MAY: Final[dict[str | None, set[str]]] = {
         for may in ("INSERT", "LOCK WEAKLY")
     }
     | {f"{may} work_queue" for may in ("DELETE", "INSERT", "LOCK")}
-    | {f"{may} worker_leases" for may in ("DELETE", "LOCK")}
+    | {
+        f"{may} {table}"
+        for table in ("explain_requests", "worker_leases")
+        for may in ("DELETE", "LOCK")
+    }
     | {
         "UPDATE claim_floors (vtag)",
         "UPDATE jobs (due_at, run_at, seq)",
         "UPDATE work_queue (deadline, vtag)",
         "UPDATE worker_leases (dead_at)",
+        "UPDATE worker_kind_limits (known)",
         "UPDATE explain_requests (answer, answered_at)",
         "UPDATE schedules (considered_until, problem)",
     }
@@ -67,8 +76,7 @@ MAY: Final[dict[str | None, set[str]]] = {
         for table in ("pool_logins", "tenant_logins")
         for may in ("DELETE", "INSERT", "LOCK", "UPDATE")
     }
-    | {"INSERT jobs", "INSERT schedules", _SCHEDULE, "nextval places"}
-    | {"UPDATE worker_leases (dead_at)"},
+    | {"INSERT batches", "INSERT jobs", "INSERT schedules", _SCHEDULE, "nextval places"},
 }
 """In the words of `allowed`. Only an administrator and a scheduler may lock a table."""
 

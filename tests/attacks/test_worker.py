@@ -8,7 +8,7 @@ import pytest
 from psycopg import errors, sql
 
 from fairlead.db.statements import integers, load
-from tests.support import race
+from tests.support import drains, race
 from tests.support.logins import LogIn, as_login, login
 from tests.support.race import Database, Lease, rows
 from tests.support.worker_logins import queue, register, renewal
@@ -155,7 +155,7 @@ def test_a_worker_finishes_no_attempt_of_another(
 
 @pytest.mark.parametrize(
     "call",
-    ["complete({}, {})", "fail({}, {})", "extend({}, {}, '1 h')"],
+    ["complete({}, {})", "fail({}, {})", "extend({}, {}, '1 h')", "checkpoint({}, {}, '1')"],
 )
 def test_a_handler_of_one_worker_ends_nothing_of_another(
     db: Database, thief: Database, victim: Victim, before: str, call: LiteralString
@@ -182,6 +182,7 @@ def test_a_worker_changes_nothing_of_a_running_attempt_of_another(
     for statement, values in (
         ("extend", {"seconds": [86400.0]}),
         ("progress", {"fractions": [0.9], "notes": ["forged"]}),
+        ("checkpoints", {"values": ["7"]}),
         ("forget_progress", {}),
         ("release", {"run_us": "{1}"}),
         ("begin_in_quarantine", {"job_id": victim.lease.job, "token": victim.lease.token}),
@@ -193,6 +194,37 @@ def test_a_worker_changes_nothing_of_a_running_attempt_of_another(
         thief.execute(load("fairlead_worker.parent", statement), values)
 
     assert before == everything(db)
+
+
+def test_a_worker_locks_no_attempt_of_another(thief: Database, victim: Victim) -> None:
+    """A lock would keep the other from ending it for as long as the thief likes."""
+    assert [] == rows(thief, "fairlead_worker.attempts", "finish_free", victim.keys)
+
+
+def test_a_worker_says_of_no_pod_of_another_that_it_is_empty(
+    db: Database, thief: Database
+) -> None:
+    """The autoscaler would remove it."""
+    worker = drains.register(db)
+    drains.mark(db)
+    drains.renew(db, worker)
+
+    assert not drains.say_drained(thief, worker)
+    assert drains.say_drained(db, worker)
+
+
+def test_a_worker_frees_no_slot_of_another(
+    db: Database, thief: Database, victim: Victim
+) -> None:
+    """The handler has completed its job and runs on."""
+    assert "" == race.complete(db, victim.lease)
+    before = everything(db)
+
+    values = {**victim.keys, "run_us": "{1}"}
+
+    assert [] == rows(thief, "fairlead_worker.attempts", "release", values)
+    assert before == everything(db)
+    assert 1 == len(rows(db, "fairlead_worker.attempts", "release", values))
 
 
 @pytest.mark.parametrize(
@@ -288,6 +320,30 @@ def test_a_receipt_says_of_an_attempt_what_can_be(
         "SELECT run_us[1] FROM fairlead.receipts WHERE ended IS NOT NULL"
     ).fetchall()
     assert 0 <= charged[0] <= 3600e6
+
+
+def test_a_worker_announces_nothing_for_another(db: Database, thief: Database) -> None:
+    """With one attempt for each job, the other's would fail at the first error."""
+    theirs, mine = register(db), register(thief)
+    values = {"kinds": ["noop"], "max_attempts": "{1}", "at_most_once": "{true}"}
+
+    for worker in (theirs, mine):
+        announced = {**values, "worker": worker}
+        thief.execute(load("fairlead_worker.parent", "announce_kinds"), announced)
+
+    assert [(mine,)] == db.execute("SELECT worker FROM fairlead.worker_kinds").fetchall()
+
+
+def test_a_worker_limits_no_kind_for_another(db: Database, thief: Database) -> None:
+    """Nor in another pool: it would keep back what others serve."""
+    theirs, mine = register(db), register(thief, "elsewhere")
+
+    for worker in (theirs, mine):
+        limited = {"worker": worker, "kinds": ["noop"], "limits": "{1}"}
+        thief.execute(load("fairlead_worker.parent", "limit_kinds"), limited)
+
+    said = db.execute("SELECT worker, pool FROM fairlead.worker_kind_limits").fetchall()
+    assert [(mine, "elsewhere")] == said
 
 
 def test_a_worker_tells_the_leader_of_rows_of_its_own_pool_alone(

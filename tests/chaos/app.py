@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from time import sleep, time
+from time import monotonic, sleep, time
 
 import psycopg
 
@@ -30,6 +30,7 @@ APART = frozenset({"book_apart", "crunch"})
 SESSIONS = "chaos handler"
 """The name of the handlers' own connections."""
 _STEP_SECONDS = 0.005
+_BITE_BYTES, _BITES = 2**23, 128
 
 tasks = fairlead.Tasks()
 
@@ -56,7 +57,7 @@ def note(event: str, job: fairlead.Job) -> None:
 
 @contextmanager
 def noted(job: fairlead.Job) -> Generator[None]:
-    """Record that an attempt started, and that it finished, was refused or asked to stop."""
+    """Record that an attempt started, and how it ended: a killed one has no end."""
     note("started", job)
     try:
         yield
@@ -65,6 +66,9 @@ def noted(job: fairlead.Job) -> Generator[None]:
         raise
     except fairlead.StaleToken:
         note("refused", job)
+        raise
+    except Exception:
+        note("failed", job)
         raise
     note("finished", job)
 
@@ -117,8 +121,8 @@ def held(job: fairlead.Job) -> None:
 
 def _grind(job: fairlead.Job) -> None:
     with noted(job):
-        until = time() + seconds_of(job)
-        while time() < until or is_held():
+        until = monotonic() + seconds_of(job)
+        while monotonic() < until or is_held():
             job.raise_if_cancelled()
             sleep(_STEP_SECONDS)
 
@@ -194,6 +198,13 @@ def hog(job: fairlead.Job) -> None:
     note("started", job)
     pow(3, 10**8)
     note("finished", job)
+
+
+@tasks.handler("glutton")
+def glutton(job: fairlead.Job) -> None:
+    """Take more memory than a machine has that is as small as a test makes it."""
+    with noted(job):
+        _ = [b"." * _BITE_BYTES for _ in range(_BITES)]
 
 
 @tasks.handler("poison")

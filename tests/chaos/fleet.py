@@ -3,8 +3,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -19,12 +17,12 @@ from fairlead_cli.dev import process_table
 from tests.chaos import app, history, records
 from tests.chaos.history import NO_RESETS, Ended, Event, Found, Resets, Violations
 from tests.chaos.session import Session
+from tests.support.programs import Process, Start, anew
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
 from tests.support.worker_children import children_of
 
-LEASE_SECONDS = 3.0
-RECOVERY_SECONDS = LEASE_SECONDS + 2.0
+LEASE_SECONDS, RECOVERY_SECONDS = 3.0, 5.0
 BUSY_RECOVERY_SECONDS = 2 * LEASE_SECONDS + 4.0
 """Within so long of a fault interrupted jobs start again: alone, and beside other tests."""
 
@@ -40,8 +38,7 @@ SETTINGS = {
     "FAIRLEAD_OVERRUN_GRACE_SECONDS": "1",
     "FAIRLEAD_LOG_FORMAT": "json",
 }
-_STOP_SECONDS = 20.0
-_LOG_LINES = 60
+_STOP_SECONDS, _LOG_LINES = 20.0, 60
 SEED_VARIABLE = "FAIRLEAD_TEST_CHAOS_SEED"
 
 
@@ -57,7 +54,7 @@ class Program:
     """A process of the fleet and its log file."""
 
     name: str
-    process: subprocess.Popen[bytes]
+    process: Process
     log: Path
 
     @property
@@ -128,6 +125,10 @@ class Fleet:
     url: str
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    within: Sequence[str] = ()
+    """A command that starts the next programs somewhere else."""
+    starts: Start = anew
+    """How a program becomes a process."""
     programs: list[Program] = field(default_factory=list[Program])
     inserted: set[int] = field(default_factory=set[int])
     booked: set[int] = field(default_factory=set[int])
@@ -172,15 +173,7 @@ class Fleet:
             "PYTHONPATH": SOURCES,
             app.HISTORY_VARIABLE: str(self.history_path),
         }
-        with log.open("ab") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        process = self.starts(module, arguments, env=environment, log=log, within=self.within)
         program = Program(name, process, log)
         self.programs.append(program)
         return program
@@ -279,7 +272,8 @@ class Fleet:
         if self.recorded:
             with self.connect() as connection:
                 effects, usurped = records.effects(connection), records.usurped(connection)
-            found = replace(found, effects=effects, usurped=usurped)
+                strange = records.strange(connection, lease_seconds=LEASE_SECONDS)
+            found = replace(found, effects=effects, usurped=usurped, strange=strange)
         return history.find_violations(self.events(), found)
 
     def recovery_seconds(
@@ -386,10 +380,13 @@ def alive(pids: Collection[int]) -> set[int]:
 
 @contextmanager
 def fleet(
-    url: str, folder: Path, environment: Mapping[str, str] = MappingProxyType({})
+    url: str,
+    folder: Path,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    starts: Start = anew,
 ) -> Generator[Fleet]:
     """Yield a fleet without programs; at the end kill it and print the ends of its logs."""
-    made = Fleet(url, folder, environment)
+    made = Fleet(url, folder, environment, starts=starts)
     try:
         yield made
     finally:

@@ -56,7 +56,8 @@ class Violations:
     `stale` finished by an attempt that was not the last one, so that an old attempt's write was
     applied, or a completed job ran again; or the work of an attempt stands that did not finish
     its job. `unseen` succeeded without a handler that finished, or without its work. `usurped`
-    were dispatched by a deposed leader.
+    were dispatched by a deposed leader. `strange` is the first change that no transaction of
+    the model could have made.
     """
 
     lost: tuple[int, ...]
@@ -64,11 +65,13 @@ class Violations:
     stale: tuple[int, ...]
     unseen: tuple[int, ...]
     usurped: tuple[int, ...]
+    strange: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no violation."""
-        return not (self.lost or self.twice or self.stale or self.unseen or self.usurped)
+        known = self.lost or self.twice or self.stale or self.unseen or self.usurped
+        return not (known or self.strange)
 
 
 @dataclass(slots=True)
@@ -105,7 +108,7 @@ class Found:
     """The final state of the database.
 
     `booked` jobs finish in their handlers' own transactions; `effects` is their work, and
-    `usurped` the jobs dispatched by a deposed leader.
+    `usurped` the jobs dispatched by a deposed leader, and `strange` what the model refuses.
     """
 
     inserted: Collection[int]
@@ -114,6 +117,7 @@ class Found:
     booked: Collection[int] = frozenset()
     effects: Collection[Effect] = ()
     usurped: tuple[int, ...] = ()
+    strange: tuple[str, ...] = ()
 
 
 def find_violations(events: Iterable[Event], found: Found) -> Violations:
@@ -135,6 +139,7 @@ def find_violations(events: Iterable[Event], found: Found) -> Violations:
         + _sorted(each.job for each in found.effects if (each.job, each.token) not in ending),
         unseen=_sorted(each.job for each in succeeded if (each.job, each.token) not in done),
         usurped=found.usurped,
+        strange=found.strange,
     )
 
 

@@ -164,6 +164,7 @@ def report(fleet: Fleet, misfortunes: Misfortunes) -> str:
     """Return the faults and their results as text."""
     with fleet.connect() as connection:
         effects = len(records.effects(connection))
+        changes = len(records.steps(connection))
     slowest = recovery_seconds(fleet, misfortunes.deaths, misfortunes.ends)
     outcomes = Counter(each.outcome for each in fleet.ended())
     events = Counter(each.event for each in fleet.events())
@@ -171,6 +172,7 @@ def report(fleet: Fleet, misfortunes: Misfortunes) -> str:
         f"{misfortunes.happened.total()} misfortunes: {dict(misfortunes.happened)}\n"
         f"{len(fleet.inserted)} jobs: {dict(outcomes)}; {fleet.violations()}\n"
         f"{len(fleet.booked)} in their handlers' own transactions, {effects} effects\n"
+        f"{changes} changes of jobs' places and of leases, replayed against the model\n"
         f"handlers' events: {dict(events)}\n"
         f"slowest recovery: {slowest:.2f} s"
     )

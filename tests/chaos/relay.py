@@ -1,13 +1,15 @@
 """A slow network: a relay that delays what programs send to the server.
 
 A deposed leader's message may arrive when another one leads. The relay makes it so: it holds a
-message with certain words, and everything sent after it, until the test releases it.
+message with certain words, and everything sent after it, until the test releases it. It may
+also delay everything, in both directions.
 """
 
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from time import sleep
 
 _READ_BYTES = 1 << 16
 _TAIL_BYTES = 200
@@ -18,9 +20,11 @@ class Relay:
 
     Args:
         port: The server's port.
+        delay: Draws the seconds for which the next part of a message is held.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, delay: Callable[[], float] | None = None) -> None:
+        self._delay = delay
         self._server = ("127.0.0.1", port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open = threading.Event()
@@ -80,6 +84,7 @@ class Relay:
                     chosen.set()
                     self.holds.set()
                 self._open.wait()
+                self._wait()
                 server.sendall(data)
         _shut(server)
 
@@ -90,8 +95,13 @@ class Relay:
             while data := server.recv(_READ_BYTES):
                 if chosen.is_set():
                     self.answer += data
+                self._wait()
                 client.sendall(data)
         _shut(client)
+
+    def _wait(self) -> None:
+        if self._delay is not None:
+            sleep(self._delay())
 
 
 def _shut(end: socket.socket) -> None:
@@ -100,9 +110,9 @@ def _shut(end: socket.socket) -> None:
 
 
 @contextmanager
-def relaying(port: int) -> Generator[Relay]:
+def relaying(port: int, delay: Callable[[], float] | None = None) -> Generator[Relay]:
     """Yield a relay to a port of this machine; close its connections at the end."""
-    relay = Relay(port)
+    relay = Relay(port, delay)
     try:
         yield relay
     finally:

@@ -147,6 +147,27 @@ def test_jobs_that_keep_ending_processes_raise_an_alert(fleet: Watched, tmp_path
     assert "resumed" in resumed
 
 
+def test_jobs_of_a_kind_that_no_worker_has_raise_an_alert(
+    fleet: Watched, tmp_path: Path
+) -> None:
+    """Its name is misspelt; they are cancelled by it."""
+    name = "FairleadKindsUnhandled"
+    sned = fairlead.NewJob(kind="sned", queue="mail", tenant="one")
+    with alone(fleet, name):
+        with fleet.connect() as db:
+            first, *_ = fairlead.enqueue_many(db, [sned] * 3)
+
+        reader = called(fleet, name, tmp_path, seconds=60)
+        reader.known.update(JOB=str(first), KIND="sned")
+        doctor, *_, shown, _workers = reader.look()
+        (cancelled,) = reader.mend("fairlead jobs cancel")
+        fleet.wait_for_silence(name, CALM_SECONDS)
+
+    assert "of kind sned wait for a worker with a handler for it" in doctor
+    assert "unhandled: no worker of its pool has a handler for kind 'sned'" in shown
+    assert "3" in cancelled
+
+
 def parcels() -> Sequence[fairlead.NewJob]:
     """Return so many that succeed that those that failed are soon no twentieth of them."""
     return [fairlead.NewJob(kind="send", queue="orders", tenant="one")] * 12

@@ -23,6 +23,11 @@ _FREE = _WORKERS + 1
 _FIT = _FREE // _OF_WORKER
 _RESERVED = 8
 """Of the test, which is a superuser."""
+_STORED_SECONDS = 10.0
+"""Within so long what has ended is stored, as long as the server answers."""
+_STORED_AT = """
+    SELECT id, token, extract(epoch FROM finished_at)::float8 FROM fairlead.job_history
+"""
 
 
 @pytest.fixture
@@ -84,3 +89,14 @@ def test_as_many_workers_work_as_can_have_all_their_connections(
         made.wait_until_done(60)
 
         assert made.violations().is_empty, made.violations()
+        assert stored_seconds(made) < _STORED_SECONDS
+
+
+def stored_seconds(made: Fleet) -> float:
+    """Return how long after its handler a job ended in the database, at most."""
+    finished = {
+        (each.job, each.token): each.at for each in made.events() if each.event == "finished"
+    }
+    with made.connect() as db:
+        rows = db.execute(_STORED_AT).fetchall()
+    return max(float(at) - finished[job, token] for job, token, at in rows)

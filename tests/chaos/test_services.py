@@ -6,6 +6,8 @@ from functools import partial
 from time import time
 from urllib.parse import urlsplit
 
+import pytest
+
 from fairlead_cli.dev import process_table
 from fairlead_cli.dev.postgres import Server
 from tests.chaos import records
@@ -24,6 +26,7 @@ from tests.support.waiting import until
 from tests.support.worker_children import children_of
 
 TAKE_OVER_SECONDS = 4.0
+_SLOW_SECONDS = 0.1
 KINDS = {
     *(f"fairlead scheduler {name}" for name in ("lead", "loop", "sweeps")),
     *(f"fairlead scheduler {name}" for name in ("scans", "retention", "cron", "backlog")),
@@ -118,6 +121,37 @@ def test_a_plan_that_arrives_after_the_take_over_changes_nothing(some_fleet: Fle
         epochs = records.epochs(db)
         assert all(each > epoch for job in jobs for each in epochs[job])
         assert frozen.process.poll() is None
+
+
+@pytest.mark.long
+def test_a_slow_network_costs_no_lease(some_fleet: Fleet, chance: random.Random) -> None:
+    """Up to a tenth of a second more in each direction: everything holds, and goes on."""
+    fleet = some_fleet
+    port = urlsplit(fleet.url).port
+    assert port is not None
+
+    def delay() -> float:
+        return chance.uniform(0.0, _SLOW_SECONDS)
+
+    with relaying(port, delay) as relay, fleet.connect() as db:
+        direct = fleet.url
+        fleet.url = direct.replace(f":{port}/", f":{relay.port}/")
+        scheduler = fleet.scheduler()
+        leading(fleet, [scheduler])
+        worker = fleet.worker()
+        fleet.url = direct
+        epoch = led(db)
+        for _ in range(8):
+            jobs = fleet.insert("nap", 20, 20) + fleet.insert("grind", 100, 5)
+            jobs += fleet.insert("book", 50, 5) + fleet.insert("book_async", 50, 5)
+            fleet.await_starts(jobs, chance.randrange(1, len(jobs)))
+        fleet.wait_until_done(60)
+
+        assert fleet.violations().is_empty, fleet.violations()
+        assert {"succeeded"} == {each.outcome for each in fleet.ended()}
+        assert [] == fleet.errors("lost") + fleet.errors("crashed") + fleet.errors("failed")
+        assert epoch == led(db)
+        assert not worker.said("lease.lost")
 
 
 def test_a_server_that_is_killed_under_load_loses_nothing(

@@ -16,7 +16,11 @@ from tests.support.chart import CHART, GIVEN, Json, Object, at, needs_helm, one,
 
 SCRIPT = (CHART / "files/check-release.py").read_text("utf-8")
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/work/leases/shop"
-METRICS = '# TYPE x gauge\nfairlead_build_info{version="1"} 1\n'
+METRICS = """# TYPE x gauge
+fairlead_build_info{version="1"} 1
+fairlead_leader{program="autoscaler"} 1.0
+"""
+OBSTACLE = 'fairlead_autoscaler_cannot_lead{reason="LeaseForbidden"} 1.0\n'
 
 
 @dataclass(slots=True)
@@ -100,6 +104,8 @@ def test_a_complete_release_is_reported_as_complete(cluster: Cluster, tmp_path: 
         ({"metrics": ""}, "/metrics answers 404"),
         ({"holder": ""}, "no pod holds the Lease shop"),
         ({"step": 0}, "pod-1 holds the Lease shop but does not renew it"),
+        ({"metrics": METRICS.replace(" 1.0", " 0.0")}, "the Lease shop, and does not lead"),
+        ({"metrics": METRICS + OBSTACLE}, "cannot lead: LeaseForbidden; its log says more"),
     ],
     ids=str,
 )
@@ -114,8 +120,20 @@ def test_what_is_missing_is_reported_in_a_sentence(
 
     assert 1 == status
     assert said in text
-    assert text.startswith("fairlead: ") or broken.keys() & {"holder", "step"}
+    assert text.startswith("fairlead: ") or "1 pods serve" in text
     assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(("count", "is_said"), [("1.0", False), ("2.0", True), ("11.0", True)])
+def test_a_policy_that_two_places_write_is_said(
+    cluster: Cluster, tmp_path: Path, count: str, *, is_said: bool
+) -> None:
+    """It may be meant, so that the test does not fail for it."""
+    cluster.metrics = f"{METRICS}fairlead_autoscaler_policy_places {count}\n"
+
+    status, text = run(tmp_path, *asked(cluster))
+
+    assert (0, is_said) == (status, "the policy is written in two places: the status" in text)
 
 
 def test_a_name_that_does_not_resolve_is_waited_for_and_reported(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_chart_renders_the_rules_that_others_get_from_python(
     values: Object, choice: Choice
 ) -> None:
     """Both fill the same files in: expressions, durations, texts, what is recorded."""
-    expected = alerts.rules(replace(choice, namespace="work"))
+    expected = alerts.rules(replace(choice, namespace="work", fullname="shop-fairlead"))
 
     assert list(expected) == installed({"prometheusRule": {"enabled": True, **values}})
 
@@ -119,6 +119,7 @@ def test_objectives_are_the_values_where_the_policy_has_none() -> None:
     }
     fixed = Choice(
         namespace="work",
+        fullname="shop-fairlead",
         objectives={"default": Decimal(30), "quick": Decimal("0.5"), "slow": Decimal(5400)},
     )
     rules: Object = {"prometheusRule": {"enabled": True}}
@@ -126,7 +127,8 @@ def test_objectives_are_the_values_where_the_policy_has_none() -> None:
     followed = installed(rules, workerPools=pools)
     chosen = installed(rules, workerPools=pools, autoscaler={"enabled": False})
 
-    assert list(alerts.rules(Choice(namespace="work"))) == followed
+    usual = Choice(namespace="work", fullname="shop-fairlead")
+    assert list(alerts.rules(usual)) == followed
     assert list(alerts.rules(fixed)) == chosen
 
 
@@ -140,4 +142,55 @@ def test_a_scrape_is_bounded_and_finds_the_health_port() -> None:
         at(monitor, "spec", "sampleLimit"),
         at(monitor, "spec", "labelLimit"),
     )
-    assert {"port": "health", "path": "/metrics", "interval": "15s"} == endpoint
+    assert {
+        "port": "health",
+        "path": "/metrics",
+        "interval": "15s",
+        "relabelings": [{"targetLabel": "release", "replacement": "shop"}],
+    } == endpoint
+
+
+@needs_helm
+@pytest.mark.parametrize("kind", ["podMonitor", "serviceMonitor"])
+def test_series_have_their_releases_label_and_the_rules_ask_for_it(kind: str) -> None:
+    """A monitor gives the label; where no monitor does, no rule may ask for it."""
+    rules: Object = {"enabled": True, "interval": "30s"}
+    made = render({**GIVEN, "metrics": {kind: {"enabled": True}, "prometheusRule": rules}})
+    (installed_rules,) = of(made, "PrometheusRule")
+    expected = Choice(namespace="work", release="shop", fullname="shop-fairlead")
+
+    assert "30s" == at(installed_rules, "spec", "groups", 0, "interval")
+    assert list(alerts.rules(expected)) == at(installed_rules, "spec", "groups", 0, "rules")
+    assert not any("release" in str(each) for each in installed({"prometheusRule": rules}))
+
+
+@needs_helm
+def test_a_namespace_of_one_release_may_do_without_the_label() -> None:
+    """An empty name asks for none, in the monitor and in the rules."""
+    metrics: Object = {
+        "releaseLabel": "",
+        "podMonitor": {"enabled": True},
+        "prometheusRule": {"enabled": True},
+    }
+    made = render({**GIVEN, "metrics": metrics})
+    (monitor,) = of(made, "PodMonitor")
+
+    assert None is at(monitor, "spec", "podMetricsEndpoints", 0, "relabelings")
+    assert not any("release=" in str(each) for each in installed(metrics))
+
+
+@needs_helm
+def test_a_monitor_takes_relabelings_of_targets_and_of_samples() -> None:
+    """As to drop series that nobody looks at."""
+    drop: Object = {
+        "sourceLabels": ["__name__"],
+        "regex": "fairlead_claim_.*",
+        "action": "drop",
+    }
+    zone: Object = {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"}
+    monitor: Object = {"enabled": True, "relabelings": [zone], "metricRelabelings": [drop]}
+    (made,) = of(render({**GIVEN, "metrics": {"podMonitor": monitor}}), "PodMonitor")
+    endpoint = at(made, "spec", "podMetricsEndpoints", 0)
+
+    assert zone == at(endpoint, "relabelings", 1)
+    assert [drop] == at(endpoint, "metricRelabelings")

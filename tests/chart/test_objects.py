@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.support.chart import (
+    ADDED,
     EVERYTHING,
     GIVEN,
     PRODUCTION,
@@ -27,6 +28,11 @@ VALUES: dict[str, Object] = {
     "trial": {**EVERYTHING, "database": {}, **TRIAL},
     "everything": EVERYTHING,
     "production": PRODUCTION,
+    "added": ADDED,
+    "added by a hook": {
+        **ADDED,
+        "migrations": {"mode": "hook", "serviceAccount": {"create": True}},
+    },
     "hook": {**GIVEN, "migrations": {"mode": "hook"}},
     "hard": {**GIVEN, "scheduler": {"topologySpread": "hard"}, "hostUsers": False},
 }
@@ -56,6 +62,14 @@ def selected(objects: tuple[Object, ...], labels: Json) -> int:
     return sum(wanted <= cast("dict[str, str]", found).items() for found in pods)
 
 
+def containers(spec: Object) -> list[Object]:
+    """Return a pod's containers, those before it included."""
+    return [
+        *cast("list[Object]", spec.get("initContainers", [])),
+        *cast("list[Object]", spec["containers"]),
+    ]
+
+
 def beyond_restricted(spec: Object) -> tuple[str, ...]:
     """Name what Pod Security's level `restricted` would refuse in a pod."""
     pod = at(spec, "securityContext")
@@ -69,7 +83,7 @@ def beyond_restricted(spec: Object) -> tuple[str, ...]:
         }.items()
         if not ok
     ]
-    for container in cast("list[Object]", spec["containers"]):
+    for container in containers(spec):
         may = container.get("securityContext")
         if at(may, "allowPrivilegeEscalation") is not False:
             wrong.append("allowPrivilegeEscalation")
@@ -129,11 +143,13 @@ def test_no_pod_can_write_to_its_image_and_only_the_autoscaler_has_a_token(
     assert {"True"} == {
         str(at(container, "securityContext", "readOnlyRootFilesystem"))
         for spec in specs.values()
-        for container in cast("list[Object]", spec["containers"])
+        for container in containers(spec)
     }
-    assert ["Role", "RoleBinding"] == sorted(
-        str(each["kind"]) for each in objects if str(each["apiVersion"]).startswith("rbac.")
-    )
+    assert {"shop-fairlead-autoscaler", "shop-fairlead-test"} >= {
+        str(at(each, "metadata", "name"))
+        for each in objects
+        if str(each["apiVersion"]).startswith("rbac.")
+    }
 
 
 @each_values
@@ -142,7 +158,7 @@ def test_every_container_asks_for_resources(values: Object) -> None:
     bare = [
         name
         for name, spec in pod_specs(render(values))
-        for container in cast("list[Object]", spec["containers"])
+        for container in containers(spec)
         if not at(container, "resources", "requests", "cpu")
         or not at(container, "resources", "limits", "memory")
     ]

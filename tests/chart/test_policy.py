@@ -16,6 +16,7 @@ from tests.support.chart import (
     at,
     environment,
     needs_helm,
+    of,
     one,
     render,
 )
@@ -204,3 +205,32 @@ def test_numbers_times_and_odd_names_come_through_as_they_are() -> None:
     scale = made.pools[0].autoscale
     assert scale is not None
     assert ["00:00", "08:00", "23:59"] == [f"{each.start:%H:%M}" for each in scale.schedules]
+
+
+def test_without_live_edits_the_values_alone_are_the_policy() -> None:
+    """There is no ConfigMap to edit and no right to read one; people are told the other."""
+    objects = render({**GIVEN, "policy": {"live": False}})
+    given = environment(one(objects, "Deployment", "shop-fairlead-autoscaler"))
+
+    assert "shop-fairlead-policy" not in {
+        str(at(each, "metadata", "name")) for each in of(objects, "ConfigMap")
+    }
+    assert ["shop-fairlead-policy-values"] == at(
+        one(objects, "Role", "shop-fairlead-autoscaler"), "rules", 0, "resourceNames"
+    )
+    assert {"shop-fairlead-policy-values"} == {
+        given["FAIRLEAD_POLICY_CONFIGMAP"],
+        given["FAIRLEAD_POLICY_VALUES_CONFIGMAP"],
+    }
+
+
+def test_the_most_that_a_live_policy_may_ask_for_is_told_to_the_autoscaler() -> None:
+    """By pool; without any nothing is told."""
+    name = "FAIRLEAD_POLICY_LIVE_MAX"
+    bound: Object = {**GIVEN, "policy": {"liveMax": {"*": 20, "batch": 100}}}
+    given, none = (
+        environment(one(render(values), "Deployment", "shop-fairlead-autoscaler"))
+        for values in (bound, GIVEN)
+    )
+
+    assert ("*=20,batch=100", False) == (given[name], name in none)

@@ -6,7 +6,7 @@ from tests.support.chart import GIVEN, TRIAL, Object, Refused, needs_helm, rende
 
 pytestmark = [needs_helm]
 
-POOLS: Object = {f"pool{place}": {} for place in range(20)}
+POOLS: Object = {f"pool{place}": {} for place in range(50)}
 NO_DEPLOYMENT: Object = {
     "pools": [{"name": "b", "queues": ["*"], "autoscale": {"objective": "5s"}}]
 }
@@ -16,6 +16,11 @@ UPSIDE_DOWN: Object = {
 }
 ONE: Object = {"pools": [{"name": "default", "queues": ["*"]}]}
 TAKING_OVER: Object = {"mode": "none", "takeOver": True}
+IAM: Object = {"serviceAccount": {"name": "a", "annotations": {"iam": "x"}}}
+SAME_ACCOUNT: Object = {"serviceAccount": {"create": True, "name": "a"}}
+HOOK_OF_ACCOUNT: Object = {"mode": "hook", "serviceAccount": {"name": "a"}}
+UNSEEN: Object = {"enabled": True, "logins": {"existingSecret": "who"}}
+STUCK: Object = {"maxUnavailable": "0%", "maxSurge": 0}
 STORED: Object = {"source": "database", "document": {"version": 1}}
 
 
@@ -68,6 +73,38 @@ def refused(values: Object) -> str:
             "'/policy/document/queues/0': additional properties 'wieght'",
         ),
         ({"healthPort": 80}, "'/healthPort': minimum: got 80, want 1,024"),
+        (
+            {"everyPod": {"extraContainers": [{"name": "proxy"}]}},
+            "'/everyPod/extraContainers/0': missing property 'image'",
+        ),
+        (
+            {"migrations": {"env": [{"value": "x"}]}},
+            "'/migrations/env/0': missing property 'name'",
+        ),
+        (
+            {"everyPod": {"hostAliases": [{"ip": "10.0.0.5"}]}},
+            "'/everyPod/hostAliases/0': missing property 'hostnames'",
+        ),
+        (
+            {"workerPools": {"a": {"strategy": {"maxSurge": 1}}}},
+            "'/workerPools/a/strategy': additional properties 'maxSurge' not allowed",
+        ),
+        (
+            {"scheduler": {"strategy": {"rollingUpdate": {"maxSurge": "some"}}}},
+            "'/scheduler/strategy/rollingUpdate/maxSurge': 'some' does not match pattern",
+        ),
+        (
+            {"workerPools": {"a": {"lifecycle": {"prestop": {}}}}},
+            "'/workerPools/a/lifecycle': additional properties 'prestop' not allowed",
+        ),
+        (
+            {"scheduler": {"dnsPolicy": "Cluster"}},
+            "'/scheduler/dnsPolicy': value must be one of",
+        ),
+        (
+            {"migrations": {"ttlSecondsAfterFinished": "1h"}},
+            "'/migrations/ttlSecondsAfterFinished': got string, want integer",
+        ),
     ],
     ids=str,
 )
@@ -79,6 +116,14 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
+        (
+            {**GIVEN, "console": {"enabled": True}},
+            "console.logins.existingSecret is missing, so everybody in the cluster could read",
+        ),
+        (
+            {**GIVEN, "console": {**UNSEEN, "port": 8080}},
+            "console.port is 8080, which is healthPort",
+        ),
         ({}, "Set database.existingSecret"),
         ({**GIVEN, **TRIAL}, "database.existingSecret and trialDatabase.enabled are all set"),
         (
@@ -88,6 +133,34 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
         (
             {**TRIAL, "database": {"tls": {"existingSecret": "ca"}}},
             "the trial database has no certificate: remove database.tls.existingSecret",
+        ),
+        (
+            {**TRIAL, "database": {"passwordCommand": "token"}},
+            "the trial database has passwords of its own: remove database.passwordCommand",
+        ),
+        (
+            {
+                **GIVEN,
+                "scheduler": IAM,
+                "migrations": SAME_ACCOUNT,
+            },
+            "scheduler.serviceAccount and migrations.serviceAccount both create a, with",
+        ),
+        (
+            {
+                **GIVEN,
+                "scheduler": {"serviceAccount": {"name": "a"}},
+                "migrations": HOOK_OF_ACCOUNT,
+            },
+            "migrations.mode=hook runs before the ServiceAccount a exists",
+        ),
+        (
+            {**GIVEN, "workerPoolDefaults": {"strategy": {"rollingUpdate": STUCK}}},
+            "workerPools.default.strategy.rollingUpdate has maxUnavailable and maxSurge both 0",
+        ),
+        (
+            {**GIVEN, "scheduler": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}},
+            "scheduler.strategy.rollingUpdate has maxUnavailable and maxSurge both 0",
         ),
         ({**TRIAL, "migrations": {"mode": "hook"}}, "migrations.mode=hook runs before"),
         (
@@ -129,7 +202,7 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
         ),
         (
             {**GIVEN, "workerPools": POOLS},
-            "workerPools has 21 pools, but a policy may have at most 20",
+            "workerPools has 51 pools, but a policy may have at most 50",
         ),
         (
             {**GIVEN, "workerPools": {"a": {"autoscale": {"min": 11}}}},

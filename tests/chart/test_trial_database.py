@@ -20,7 +20,16 @@ from tests.support.chart import CHART
 from tests.support.databases import fast_folder
 from tests.support.waiting import until
 
-ROLES = ("owner", "scheduler", "worker", "autoscaler", "enqueue", "admin")
+ROLES = (
+    "owner",
+    "scheduler",
+    "worker",
+    "autoscaler",
+    "enqueue",
+    "admin",
+    "console",
+    "operator",
+)
 
 
 @pytest.fixture

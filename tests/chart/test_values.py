@@ -331,5 +331,5 @@ def test_passwords_are_random_where_none_is_given() -> None:
     secret = cast("dict[str, str]", of(objects, "Secret")[0]["stringData"])
     passwords = [value for key, value in secret.items() if key.startswith("password-")]
 
-    assert 6 == len(passwords) == len(set(passwords))
+    assert 8 == len(passwords) == len(set(passwords))
     assert {24} == {len(each) for each in passwords}

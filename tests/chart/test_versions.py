@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from tests.support.chart import (
+    ADDED,
     EVERYTHING,
     GIVEN,
     PRODUCTION,
@@ -29,6 +30,11 @@ VALUES: dict[str, Object] = {
     "given": GIVEN,
     "trial": {**EVERYTHING, "database": {}, **TRIAL},
     "production": PRODUCTION,
+    "added": ADDED,
+    "added by a hook": {
+        **ADDED,
+        "migrations": {"mode": "hook", "serviceAccount": {"create": True}},
+    },
     "hook": {**GIVEN, "migrations": {"mode": "hook"}},
     "off": {**GIVEN, "autoscaler": {"enabled": False}, "policy": {"source": "database"}},
 }

@@ -35,6 +35,13 @@ SMALL: Object = {
     "stabilization": "2s",
     "keep": "2s",
 }
+# What LimitRanges fill in is asked for where there is a quota.
+ROOMY: Object = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "roomy"},
+    "spec": {"hard": {"pods": "200"}},
+}
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 
@@ -68,7 +75,7 @@ def values(noted: Noted, namespace: str) -> Object:
     return {
         **TRIAL,
         "workerPools": {pool: {"autoscale": SMALL} for pool in POOLS},
-        "extraObjects": [way],
+        "extraObjects": [way, ROOMY],
         "autoscaler": {
             **autoscaler,
             "replicas": 1,
@@ -118,6 +125,7 @@ def test_what_is_granted_is_used_and_what_is_used_is_granted(
         jobs.inserted(db, 20, seconds=1, queue=pool).await_end()
     for paused in (True, False, True, False):
         pause(release, paused=paused)
+    lose_the_lease(release)
     until(
         lambda: not any(release.replicas(f"{NAMED}-worker-{pool}") for pool in POOLS),
         what="empty pools",
@@ -142,6 +150,23 @@ def pause(release: Release, *, paused: bool) -> None:
         lambda: (at(release.status(), "pools", "default", "reason") == "Paused") == paused,
         what=f"a pool that is {'paused' if paused else 'not paused'} in the status",
         seconds=30,
+    )
+
+
+def lose_the_lease(release: Release) -> None:
+    """Let the autoscaler start without a Lease, as where a tool leaves it out, and make one.
+
+    One that runs writes the Lease that it holds, which makes it anew: it asks to create none.
+    """
+    release.kubectl("scale", f"deployment/{AUTOSCALER}", "--replicas=0")
+    until(lambda: not release.pods("autoscaler"), what="no autoscaler", seconds=60)
+    release.kubectl("delete", "lease", AUTOSCALER)
+    release.kubectl("scale", f"deployment/{AUTOSCALER}", "--replicas=1")
+    made = f"lease.coordination.k8s.io/{AUTOSCALER}"
+    until(
+        lambda: made in release.kubectl("get", "leases", "--output=name") and release.holder(),
+        what="a Lease that is held",
+        seconds=60,
     )
 
 

@@ -16,6 +16,7 @@ from tests.support import child_app
 from tests.support.children import RunningChild, child, register
 from tests.support.controlling import Scene, staged
 from tests.support.logins import LogIn
+from tests.support.programs import forked
 from tests.support.race import Database, Outwait, halted
 
 T = TypeVar("T")
@@ -57,8 +58,8 @@ def lock(connect: Connect) -> Connection[TupleRow]:
 
 @pytest.fixture
 def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Yield a fleet without a program."""
-    with programs.fleet(database_url, tmp_path) as made:
+    """Yield a fleet without a program; those that it starts are forked."""
+    with programs.fleet(database_url, tmp_path, starts=forked) as made:
         yield made
 
 

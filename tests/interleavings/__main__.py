@@ -1,8 +1,12 @@
-"""Replay a schedule that a test has printed.
+"""Replay a schedule that a test has printed, or run all of them and record it.
 
 `make proof SCHEDULE="queued claim+recall AABB"`; what follows the letters takes its course.
+`python -m tests.interleavings --record` runs them all, or those that a side leaves as often as
+FAIRLEAD_TEST_SWITCHES says; what stands behind it is for pytest: `-k`, `--numprocesses`.
 """
 
+import os
+import subprocess
 import sys
 from contextlib import ExitStack
 
@@ -10,7 +14,7 @@ import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.interleavings import pauses
+from tests.interleavings import page, pauses
 from tests.interleavings.exploring import Arena
 from tests.interleavings.operations import BY_NAME
 from tests.interleavings.schedules import NAMES, read
@@ -43,5 +47,14 @@ def main(start: str, names: str, letters: str) -> int:
     return len(found) > 0
 
 
+def record(*options: str) -> int:
+    """Run the tests of the proof, and write the page of what they ran."""
+    command = [sys.executable, "-m", "pytest", "tests/interleavings", "-m", "proof", *options]
+    asked = os.environ | {page.RECORD: " ".join(options) or "all"}
+    return subprocess.run(command, env=asked, check=False).returncode
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--record"]:
+        sys.exit(record(*sys.argv[2:]))
     sys.exit(main(*" ".join(sys.argv[1:]).split()))

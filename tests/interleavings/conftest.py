@@ -1,6 +1,6 @@
 """The arena in which schedules run: one for each test process."""
 
-from collections import Counter
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_cli.dev.postgres import Server
-from tests.interleavings import pauses
+from tests.interleavings import page, pauses
 from tests.interleavings.exploring import Arena
 from tests.support.databases import cloned_database
 
@@ -54,12 +54,19 @@ def _made(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how much was run, over all test processes."""
-    counts: Counter[str] = Counter()
-    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
-        if "tests/interleavings" in report.nodeid:
-            counts.update({name: int(str(value)) for name, value in report.user_properties})
-    if counts:
-        terminalreporter.section("interleavings")
-        for name, count in counts.items():
-            terminalreporter.write_line(f"{count:>9,} {name}")
+    """Record how much was run, over all test processes, where that is asked for."""
+    ran = [
+        page.Ran(
+            report.nodeid.partition("[")[2].removesuffix("]"),
+            {name: int(str(value)) for name, value in report.user_properties},
+            report.duration,
+            report.passed,
+        )
+        for report in (
+            *terminalreporter.getreports("passed"),
+            *terminalreporter.getreports("failed"),
+        )
+        if "tests/interleavings" in report.nodeid and report.user_properties
+    ]
+    if ran and os.environ.get(page.RECORD):
+        page.write(ran)

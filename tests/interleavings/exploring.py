@@ -194,12 +194,15 @@ class _Watch:
 def settle(db: Database, scene: Scene) -> list[str]:
     """Let a leader look and a worker work, once, when all have committed; return what is left.
 
-    It promotes, takes back what the dead hold, dispatches, lowers the floor and claims from it:
-    then nothing but scheduled jobs may be left, and everything that is held can be finished.
+    It promotes, takes back what the dead hold, forgets what was deleted by hand, dispatches,
+    lowers the floor and claims from it: then nothing but scheduled jobs may be left, and
+    everything that is held can be finished.
     """
     epoch = race.leading(db)
     race.promote(db, epoch=epoch)
     race.steal(db, epoch=epoch)
+    orphans = {"epoch": epoch, "page": 0, "pages": 8192}
+    db.execute(load("fairlead_scheduler.background", "forget_orphans"), orphans)
     pending = _ids(db, _PENDING)
     moved = race.dispatch(db, pending, epoch=epoch, floor=1000)
     (lowest,) = db.execute(_LOWEST).fetchone() or (None,)
@@ -242,9 +245,13 @@ _UNCLAIMED = b"SELECT job_id FROM fairlead.work_queue WHERE worker IS NULL ORDER
 _LOWEST = b"SELECT min(vtag) FROM fairlead.work_queue WHERE worker IS NULL"
 _HELD = b"""
     SELECT q.job_id, q.token FROM fairlead.work_queue q
-    WHERE q.worker IS NOT NULL AND NOT q.completed ORDER BY q.job_id
+    WHERE q.worker IS NOT NULL AND NOT q.completed
+      AND EXISTS (SELECT FROM fairlead.jobs j WHERE j.id = q.job_id) ORDER BY q.job_id
 """
 _LEFT = b"""
     SELECT j.id FROM fairlead.jobs j WHERE j.run_at IS NULL OR j.run_at <= now()
     UNION SELECT q.job_id FROM fairlead.work_queue q WHERE NOT q.completed
+      AND (q.worker IS NULL OR q.deadline > now()
+           OR EXISTS (SELECT FROM fairlead.jobs j WHERE j.id = q.job_id))
 """
+"""What is held of a deleted job ends with its deadline, which has passed by then."""

@@ -105,9 +105,25 @@ INVARIANTS = {
                     WHERE e.id = k.id) AS ended) n
         WHERE n.leased NOT BETWEEN n.held + n.returned AND n.held + n.returned + n.ended
     """,
+    "each claim is told": """
+        SELECT k.id FROM unnest(%(jobs)s::bigint[]) AS k (id)
+        WHERE cardinality(array_positions(%(leased_jobs)s::bigint[], k.id))
+            <> (SELECT count(*) FROM told r, unnest(r.claimed) AS c (id) WHERE c.id = k.id)
+    """,
+    "what waits below the floor is told": """
+        SELECT q.job_id FROM queue q
+        JOIN fairlead.claim_floors f ON f.pool = q.pool AND f.band = q.band
+        WHERE q.worker IS NULL AND q.vtag < f.vtag AND NOT %(numbers_mixed)s::boolean
+          AND NOT EXISTS (SELECT FROM told r WHERE q.job_id = ANY(r.returned))
+    """,
     "a claim is not missed by its worker's death": """
         SELECT q.job_id FROM queue q JOIN fairlead.worker_leases w ON w.id = q.worker
         WHERE q.token = ANY(%(claimed)s::bigint[]) AND w.dead_at IS NOT NULL
+    """,
+    "who says from where a job goes on has it": """
+        SELECT c.id FROM unnest(%(just_checkpointed_jobs)s::bigint[],
+                                %(just_checkpointed_tokens)s::bigint[]) AS c (id, token)
+        WHERE NOT EXISTS (SELECT FROM queue q WHERE q.job_id = c.id AND q.token = c.token)
     """,
     "nobody changes anything under an old epoch": """
         SELECT l.epoch FROM fairlead.leaders l
@@ -118,10 +134,11 @@ INVARIANTS = {
 _TABLES = """
     WITH live AS MATERIALIZED (SELECT id, seq, run_at, retry_of FROM fairlead.jobs),
     queue AS MATERIALIZED (
-        SELECT job_id, worker, token, claimed_at, deadline, completed FROM fairlead.work_queue),
+        SELECT job_id, worker, token, claimed_at, deadline, completed, vtag, pool, band
+        FROM fairlead.work_queue WHERE job_id <> ALL(%(deleted)s::bigint[])),
     history AS MATERIALIZED (
         SELECT id, token, outcome, retry_of, retried_as FROM fairlead.job_history),
-    told AS MATERIALIZED (SELECT ended, returned, evicted FROM fairlead.receipts)
+    told AS MATERIALIZED (SELECT claimed, ended, returned, evicted FROM fairlead.receipts)
 """
 _ALL = _TABLES + " UNION ALL ".join(
     f"SELECT $${name}$$ AS what, array_agg(x::text) AS who FROM ({query}) x HAVING count(*) > 0"
@@ -132,7 +149,7 @@ _STATE = b"""
     SELECT ARRAY(
         SELECT (j.id - %(first)s, j.run_at IS NULL, j.run_at <= now(), j.expires_at <= now(),
                 j.attempts, j.crashes, j.losses, j.suspect, j.cancel_requested_at IS NULL,
-                j.retry_of - %(first)s)::text
+                j.retry_of - %(first)s, j.checkpoint IS NULL)::text
         FROM fairlead.jobs j ORDER BY j.id),
     ARRAY(
         SELECT (q.job_id - %(first)s, q.worker, q.token IS NULL, q.vtag, q.completed, q.alone,
@@ -162,8 +179,11 @@ def broken(db: Database, scene: Scene, told: Told, *, changed: Told) -> list[str
     """
     leased = [*scene.leases, *told.leased]
     finished = [*scene.finished, *told.finished]
+    finished = [lease for lease in finished if lease.job not in told.deleted]
+    checkpointed = [lease for lease in changed.checkpointed if lease.job not in told.deleted]
     columns = {
-        "jobs": scene.jobs,
+        "jobs": [job for job in scene.jobs if job not in told.deleted],
+        "deleted": told.deleted,
         "pending": scene.pending,
         "queued": scene.queued,
         "dispatched": told.dispatched,
@@ -172,6 +192,8 @@ def broken(db: Database, scene: Scene, told: Told, *, changed: Told) -> list[str
         "just_promoted": changed.promoted,
         "epochs": changed.epochs,
         "claimed": [lease.token for lease in changed.leased],
+        "just_checkpointed_jobs": [lease.job for lease in checkpointed],
+        "just_checkpointed_tokens": [lease.token for lease in checkpointed],
         "leased_jobs": [lease.job for lease in leased],
         "leased_tokens": [lease.token for lease in leased],
         "finished_jobs": [lease.job for lease in finished],
@@ -180,6 +202,7 @@ def broken(db: Database, scene: Scene, told: Told, *, changed: Told) -> list[str
     # As text, which always has one type, so that the query is planned once.
     values: dict[str, object] = {name: integers(column) for name, column in columns.items()}
     values["place"] = scene.place
+    values["numbers_mixed"] = told.numbers_mixed
     return [f"{what}: {who}" for what, who in db.execute(_ALL.encode(), values).fetchall()]
 
 

@@ -25,9 +25,11 @@ FUNCTIONS = (
     "_recall",
     "_redrive",
     "cancel",
+    "checkpoint",
     "complete",
     "make_history_partitions",
     "retry",
+    "store_checkpoints",
 )
 _IMPATIENT = ("make_history_partitions",)
 """They wait for locks for as long as a schedule wants them to."""
@@ -74,7 +76,7 @@ _BEGINNING = re.compile(
     r"\s*(perform|select|with|update|insert|delete|return query|lock table|execute)\b"
 )
 _BEFORE = re.compile(r"(;|\b(begin|then|else|loop))\s*$")
-_HARMLESS = re.compile(r"_require_read_committed|pg_notify|_record_audit")
+_HARMLESS = re.compile(r"_require_read_committed|\._notify\(|_record_audit")
 
 
 def install(db: Database, change: Callable[[str, str], str] | None = None) -> None:

@@ -72,14 +72,17 @@ def dispatch(scene: Scene, *, epoch: int, text: bytes | None = None) -> Statemen
     """Return the dispatch of both jobs; of another text, if it is broken."""
     values: dict[str, object] = {
         "epoch": epoch,
-        "floor": 1000,
+        "floor": scene.floor,
         "pool": "default",
         "band": 0,
         "ids": integers(scene.jobs),
-        "vtags": integers([1000, 1001]),
+        "vtags": integers([scene.floor, scene.floor + 1]),
         "estimates_us": integers([1000, 1000]),
         "seen_us": integers([None, None]),
         "used": None,
+        "kinds": None,
+        "counted": None,
+        "workers": None,
         "timeout_default": "10 min",
         "timeout_max": "1 h",
     }
@@ -93,6 +96,7 @@ def dispatching(*, later: int = 0, text: bytes | None = None) -> Play:
         epoch = scene.epoch + later
         rows = yield dispatch(scene, epoch=epoch, text=text)
         told.dispatched += [row["job_id"] for row in rows]
+        told.dispatches += 1
         told.epochs += [epoch for _ in rows[:1]]
         yield None
 
@@ -173,6 +177,24 @@ def completing(scene: Scene, told: Told) -> Program:
     yield None
 
 
+def checkpointing(scene: Scene, told: Told) -> Program:
+    """Say from where one's job goes on, in a handler's transaction."""
+    for lease in scene.leases[:1]:
+        text = b"SELECT fairlead.checkpoint(%(job)s, %(token)s, '7')"
+        yield text, _lease([lease.job, lease.token])
+        told.checkpointed.append(lease)
+    yield None
+
+
+def storing_checkpoints(scene: Scene, told: Told) -> Program:
+    """Say from where jobs go on, as a worker does for its handlers."""
+    values = [str(lease.job) for lease in scene.leases]
+    rows = yield sent(ATTEMPTS, "checkpoints", **pairs(scene.leases), values=values)
+    stored = {row["token"] for row in rows if row["became"] == "stored"}
+    told.checkpointed += [lease for lease in scene.leases if lease.token in stored]
+    yield None
+
+
 def failing(scene: Scene, _told: Told) -> Program:
     """Fail one attempt in a handler's transaction."""
     for lease in scene.leases[:1]:
@@ -194,6 +216,14 @@ def beginning_in_quarantine(scene: Scene, _told: Told) -> Program:
     """Give one attempt its whole time from now on."""
     for lease in scene.leases[:1]:
         yield sent(ATTEMPTS, "begin_in_quarantine", job_id=lease.job, token=lease.token)
+    yield None
+
+
+def deleting(scene: Scene, told: Told) -> Program:
+    """Delete both jobs by hand, as an application may that has the right to."""
+    text = b"DELETE FROM fairlead.jobs WHERE id = ANY (%(ids)s::bigint[]) RETURNING id"
+    rows = yield text, {"ids": integers(scene.jobs)}
+    told.deleted += [row["id"] for row in rows]
     yield None
 
 
@@ -248,12 +278,17 @@ def leading(
     ids: bool = False,
     package: str = BACKGROUND,
     tell: Callable[[Told, Sequence[Row]], list[int]] = lambda _told, _rows: [],
+    text: bytes | None = None,
 ) -> Play:
-    """Return a leader's statement; `tell` says which jobs it has changed."""
+    """Return a leader's statement; `tell` says which jobs it has changed.
+
+    It has another text if it is broken.
+    """
 
     def play(scene: Scene, told: Told) -> Program:
         named = {"ids": integers(scene.jobs)} if ids else {}
-        rows = yield sent(package, name, epoch=scene.epoch, **named, **values)
+        asked = {"epoch": scene.epoch, **named, **values}
+        rows = yield text or load(package, name), asked
         told.epochs += [scene.epoch for _ in tell(told, rows)[:1]]
         yield None
 
@@ -272,6 +307,17 @@ def recalled(told: Told, rows: Sequence[Row]) -> list[int]:
     jobs = [row["r"] for row in rows]
     told.recalled += jobs
     return jobs
+
+
+def renumbering(*, text: bytes | None = None) -> Play:
+    """Return how a leader numbers tags anew; of another text, if it is broken."""
+    values = {"large": 900, "ahead_max": 1000, "limit": 10}
+    return leading("renumber", values, package=LOOP, tell=_renumbered, text=text)
+
+
+def _renumbered(told: Told, rows: Sequence[Row]) -> list[int]:
+    told.renumberings += len(rows)
+    return [number for number, _ in enumerate(rows)]
 
 
 def listed(_told: Told, rows: Sequence[Row]) -> list[int]:
@@ -323,6 +369,17 @@ INSERT = (
     load("fairlead", "enqueue"),
     (json.dumps([_NEW | {"dedup_key": "a"}, _NEW | {"dedup_key": "b"}]),),
 )
+
+REPLACING = {"replace": True}
+DEBOUNCED = {"debounce": "1 hour"}
+OF_A_PERIOD = {"unique_for": "1 hour"}
+
+
+def enqueueing(*keys: str, how: Mapping[str, object]) -> Play:
+    """Return what enqueues a job for each key, which replaces that of the key, say."""
+    jobs = [{**_NEW, "dedup_key": key, **how} for key in keys]
+    return simple((load("fairlead", "enqueue_unique"), (json.dumps(jobs),)))
+
 
 stealing = leading("steal", _STEAL, tell=_stolen)
 acquiring = simple(_ACQUIRE)

@@ -26,6 +26,7 @@ TABLES = (
     "job_progress",
     "paused",
     "rate_usage",
+    "unique_periods",
     "worker_leases",
     "leaders",
     "claim_floors",

@@ -8,7 +8,8 @@ from fairlead.db.statements import load
 from tests.interleavings.conftest import MakeArena
 from tests.interleavings.exploring import Arena
 from tests.interleavings.operations import BY_NAME, Operation
-from tests.interleavings.programs import dispatching
+from tests.interleavings.programs import dispatching, renumbering
+from tests.support.sampled import sampled
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ FAULTS = {
     ),
     "a leader locks no epoch": Fault(
         "_leads",
-        "l.timeline = fairlead._timeline() for share;",
-        "l.timeline = fairlead._timeline();",
+        "fairlead._acts_for(l.login)) for key share;",
+        "fairlead._acts_for(l.login));",
         "pending dispatch+take_over",
         "nobody changes anything under an old epoch",
     ),
@@ -63,6 +64,13 @@ FAULTS = {
         "queued claim+deregister",
         "a claim is not missed by its worker's death",
     ),
+    "checkpoints are stored without a second look at their tokens": Fault(
+        "store_checkpoints",
+        "    own := fairlead._own(ids, tokens);\n",
+        "",
+        "lost store_checkpoints+steal",
+        "who says from where a job goes on has it",
+    ),
     "a recall locks no row of the queue": Fault(
         "_recall",
         "q.worker is null order by q.job_id\n        for update skip locked) l;",
@@ -70,10 +78,17 @@ FAULTS = {
         "queued claim+recall",
         "an attempt ends only with a receipt",
     ),
+    "a claim of one job is not told": Fault(
+        "claim",
+        "from leased l having count(*) > 0",
+        "from leased l having count(*) > 1",
+        "mixed claim_other+extend",
+        "each claim is told",
+    ),
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("fault", sampled(FAULTS.values(), of=4), ids=FAULTS)
 def test_a_fault_in_a_function_is_noticed(make_arena: MakeArena, fault: Fault) -> None:
     """By a schedule that is printed, and that breaks the same again."""
 
@@ -94,6 +109,16 @@ def test_a_dispatch_without_an_epoch_is_noticed(make_arena: MakeArena) -> None:
 
     assert text != broken
     assert_noticed(make_arena(), "pending", operations, "under an old epoch")
+
+
+def test_a_renumbering_that_leaves_the_floor_is_noticed(make_arena: MakeArena) -> None:
+    """No worker that is busy claims a row again that was lowered below it."""
+    text = load("fairlead_scheduler.loop", "renumber")
+    broken = text.replace(b"set vtag = 0", b"set vtag = f.vtag")
+    operations = [Operation("broken", renumbering(text=broken)), BY_NAME["extend"]]
+
+    assert text != broken
+    assert_noticed(make_arena(), "mixed", operations, "what waits below the floor is told")
 
 
 def assert_noticed(arena: Arena, start: str, operations: list[Operation], breaks: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from tests.interleavings import page
 from tests.interleavings.conftest import MakeArena
 from tests.interleavings.exploring import Arena, Report
 from tests.interleavings.operations import BY_NAME, OPERATIONS, Operation
@@ -19,9 +20,18 @@ SAMPLE = (
     "lost complete+steal",
     "lost finish+steal_and_claim",
     "lost cut_short+steal",
+    "lost checkpoint+steal_and_claim",
+    "lost store_checkpoints+steal",
+    "running store_checkpoints+finish",
     "due promote+retry",
     "failed retry+redrive",
     "failed redrive+insert",
+    "pending dispatch+replace",
+    "queued claim+replace",
+    "running finish+replace",
+    "running finish+delete",
+    "due promote+debounce",
+    "failed retry+replace",
 )
 TRIPLES = (
     "pending dispatch+cancel+claim",
@@ -98,7 +108,7 @@ def test_three_operations_may_meet(
 
 
 def _record(record: Record, reports: Sequence[Report], *, skipped: int = 0) -> None:
-    record("sets of operations", len(reports))
-    record("sets that commute", skipped)
-    record("schedules", sum(report.schedules for report in reports))
-    record("states at their ends", sum(report.states for report in reports))
+    record(page.SETS, len(reports))
+    record(page.SKIPPED, skipped)
+    record(page.SCHEDULES, sum(report.schedules for report in reports))
+    record(page.STATES, sum(report.states for report in reports))

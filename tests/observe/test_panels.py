@@ -185,6 +185,7 @@ def test_there_are_dashboards_to_ask() -> None:
 
 
 @pytest.mark.parametrize("path", dashboards.PATHS, ids=lambda path: path.stem)
+@pytest.mark.long
 def test_every_query_of_a_dashboard_returns_data(path: Path, answers: Answers) -> None:
     """Without an exception: a counter of what seldom happens begins at zero."""
     silent = [query for query in dashboards.queries(path) if not answers[query.key]]
@@ -193,6 +194,7 @@ def test_every_query_of_a_dashboard_returns_data(path: Path, answers: Answers) -
 
 
 @pytest.mark.parametrize("path", dashboards.PATHS, ids=lambda path: path.stem)
+@pytest.mark.long
 def test_every_annotation_of_a_dashboard_is_a_query(path: Path, fleet: Watched) -> None:
     """Prometheus accepts it; what it measures may not have happened."""
     chosen = values(fleet, path)
@@ -201,11 +203,13 @@ def test_every_annotation_of_a_dashboard_is_a_query(path: Path, fleet: Watched) 
         fleet.query(dashboards.filled(expr, chosen))
 
 
+@pytest.mark.long
 def test_no_rule_fails_beside_a_fleet_at_work(fleet: Watched) -> None:
     """Every rule that Prometheus was given can be evaluated."""
     assert [] == fleet.rule_problems()
 
 
+@pytest.mark.long
 def test_an_edit_of_the_objective_moves_what_rules_call_late(fleet: Watched) -> None:
     """Without another rule file: many wait for longer than the one, none than the other."""
     usual = schedule.policy(1, 2)
@@ -225,6 +229,7 @@ def test_only_what_says_zero_of_itself_is_excused() -> None:
     assert [] == [reason for reason in MAY_BE_EMPTY.values() if not reason]
 
 
+@pytest.mark.long
 def test_a_zero_in_the_place_of_nothing_is_no_data(fleet: Watched) -> None:
     """A query of which a label's name is wrong says 0 for ever."""
     wrong = promql.else_zero('sum(fairlead_leader{program="schedular"})')
@@ -242,6 +247,7 @@ def test_the_series_of_a_query_are_those_with_labels_chosen() -> None:
     assert ('x{a=~"$a", b="1"}', 'y{c="}"}') == dashboards.selectors(expr)
 
 
+@pytest.mark.long
 def test_a_query_for_what_no_program_shows_returns_nothing(fleet: Watched) -> None:
     """So that the rule above can fail."""
     assert not has_data(fleet.query_range("fairlead_no_such_series"))

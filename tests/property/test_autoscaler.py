@@ -101,7 +101,7 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
         loads=loads,
         pending=draw(st.booleans()),
         connections=draw(_CONNECTIONS),
-        quota_pods=draw(_QUOTAS),
+        quota_pods_max=draw(_QUOTAS),
     )
 
 
@@ -223,8 +223,9 @@ def test_no_raise_goes_beyond_a_cap(story: tuple[State, Inputs, Autoscale]) -> N
         gone = sum(each.terminating for each in inputs.pods)
         held = (decision.scale + gone) * config.connections_per_pod
         assert held <= inputs.connections
-    if inputs.quota_pods is not None:
-        assert decision.scale <= here + inputs.quota_pods
+    if inputs.quota_pods_max is not None:
+        gone = sum(each.terminating for each in inputs.pods)
+        assert decision.scale + gone <= inputs.quota_pods_max
 
 
 @LOADED
@@ -325,6 +326,7 @@ def test_a_slot_that_does_not_come_free_never_asks_for_fewer(
                 due_jobs=0.0,
                 rising=False,
                 start_seconds=10.0,
+                ahead_seconds=10.0,
                 serving_slots=serving,
                 held_slots=held,
                 running=serving,

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairlead_scheduler.cron.expression import parse
+from fairlead.cron_times import parse
 
 ZONES = sorted(
     name for name in available_timezones() if not name.startswith(("posix", "right"))

@@ -1,7 +1,6 @@
 """What honest tenants have beside a tenant whose handlers do harm, on simulated workers.
 
-A row is an attack of the bench's HANDLERS, on 20 slots of one process. One that succeeds today
-is marked with what it achieves: who defeats it removes the mark.
+A row is an attack of the bench's HANDLERS, on 20 slots of one process.
 """
 
 from dataclasses import replace
@@ -16,6 +15,7 @@ from tests.support.simulated_jobs import (
     ENDS,
     GATES,
     HISTORY,
+    MS,
     RETIRING,
     SPARE,
     STALLS,
@@ -25,6 +25,8 @@ from tests.support.simulated_jobs import (
 
 SHARE = 0.95
 """Of its entitlement, which an honest tenant has at least."""
+PHASES_US = range(SECOND, SECOND + 200 * MS, 40 * MS)
+"""When the quiet tenant begins: the longest of its waits depends on which slots are freed."""
 DEATHS = (HISTORY, BREAKER, SPARE, RETIRING, TEMPLATE, STAND_IN)
 
 
@@ -34,9 +36,10 @@ def played(row: str) -> Found:
     return play(PLAIN if row == "plain" else ATTACKS[row])
 
 
-def succeeds(row: str, achieved: str) -> object:
-    """Return a row whose attack succeeds today, with what it achieves."""
-    return pytest.param(row, marks=pytest.mark.xfail(strict=True, reason=achieved))
+@cache
+def longest_wait_beside_plain_handlers_us() -> float:
+    """Return the largest 99th percentile of the quiet tenant's waits, whenever it begins."""
+    return max(play(PLAIN, quiet_from_us=each).others.wait_us(99) for each in PHASES_US)
 
 
 @pytest.mark.parametrize(
@@ -67,20 +70,35 @@ def test_an_honest_tenant_has_its_share_beside_handlers_that_do_harm(row: str) -
         "one at a time",
         "plain processes",
         "blocks the loop",
-        succeeds("empty jobs", "p99 0.64 s: it waits behind what was claimed at their rate"),
+        pytest.param(
+            "extends for ever",
+            marks=pytest.mark.xfail(strict=True, reason="p99 0.6 s: nobody knows it"),
+        ),
+        "empty jobs",
     ],
 )
 def test_a_quiet_tenant_waits_no_longer_than_twice_what_it_does_beside_plain_handlers(
     row: str,
 ) -> None:
     """The 99th percentile of its waits."""
-    assert played(row).others.wait_us(99) <= 2 * played("plain").others.wait_us(99)
+    assert played(row).others.wait_us(99) <= 2 * longest_wait_beside_plain_handlers_us()
 
 
-@pytest.mark.parametrize("row", ["dies every 3 s", "ignores its timeout", "extends for ever"])
-def test_a_quiet_tenant_waits_for_a_second_at_most_where_slots_are_lost(row: str) -> None:
-    """Where a process breaks, or all slots were taken before it came."""
+@pytest.mark.parametrize("row", ["dies every 3 s", "ignores its timeout"])
+def test_a_quiet_tenant_waits_for_a_second_at_most_where_a_process_breaks(row: str) -> None:
+    """Until another is ready."""
     assert played(row).others.wait_us(99) <= SECOND
+
+
+def test_a_quiet_tenant_that_is_known_waits_for_no_job_that_extends_its_time() -> None:
+    """It has the slots that are kept. One that nobody knows is tried there behind the others.
+
+    Eighteen of 20 slots are taken for 2 s when two backlogged tenants and the quiet one begin:
+    one after the other they are tried, and those that are short by then go on there.
+    """
+    found = play(ATTACKS["extends for ever"], quiet_from_us=100 * MS)
+
+    assert found.others.wait_us(99) <= 2 * longest_wait_beside_plain_handlers_us()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +154,7 @@ def test_unwatched_a_handler_that_blocks_the_loop_keeps_a_quiet_tenant_waiting()
     """For most of the time: 15.8 s on PostgreSQL."""
     found = play(ATTACKS["blocks the loop"], without=frozenset({STALLS}))
 
-    assert found.others.wait_us(99) > 10 * SECOND
+    assert found.others.wait_us(99) > 5 * SECOND
 
 
 def test_a_limit_that_forgets_early_completions_lets_them_have_all_slots() -> None:

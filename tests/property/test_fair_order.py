@@ -245,6 +245,31 @@ def test_the_books_agree_with_a_full_read(
     assert 0 == sum(wrong)
 
 
+@given(loads(), slot_counts, st.integers(0, 20), events)
+def test_the_books_know_how_much_work_has_no_slot(
+    lanes: tuple[Load, ...], slots: int, ahead: int, happens: list[str]
+) -> None:
+    """Whatever is claimed ahead, handed back, recalled or adopted."""
+    fleet = Fleet(slots=slots, depth=4)
+    fleet.ahead = ahead
+    known: list[tuple[int, int]] = []
+
+    def observe() -> None:
+        (ledger,) = fleet.pool.ledgers
+        jobs = ledger.in_flight_jobs.values()
+        waiting_us = sum(job.queue_charged_us for job in jobs if job.claimed_us < 0)
+        known.append((waiting_us, ledger.waiting_us))
+
+    fleet.observe = observe
+    arrive(fleet, lanes, until_us=1 * SECOND)
+    while fleet.now_us < 1 * SECOND:
+        happen(fleet, happens.pop() if happens else "")
+        fleet.tick()
+        fleet.advance(fleet.now_us + fleet.tick_us)
+
+    assert all(right_us == waiting_us for right_us, waiting_us in known)
+
+
 def in_one_queue(lanes: Iterable[Load]) -> list[Load]:
     """Return the loads as of tenants of one queue."""
     return [replace(load, lane=("q", load.lane[1])) for load in lanes]

@@ -40,6 +40,7 @@ from tests.support.race_model import DEATHS, OUTCOMES, Job, Model
 
 EMPTY = """
     TRUNCATE fairlead.work_queue, fairlead.receipts, fairlead.attempt_errors,
+             fairlead.worker_kind_limits, fairlead.announced_kinds, fairlead.worker_kinds,
              fairlead.worker_leases;
     DELETE FROM fairlead.jobs;
     DELETE FROM fairlead.job_history;

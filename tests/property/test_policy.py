@@ -24,7 +24,12 @@ PODS = (
     "      fallback: {replicas: 4, after: 1m}\n      cost: {podHour: 0.04, hourMax: 2}\n"
     "      pause: false\n      holdIn: false\n      holdOut: false\n      dryRun: true"
 )
-WHOLE = EXAMPLE.replace("objective: 30s", PODS) + "shadow: {version: 3, every: 5m}\n"
+WHOLE = (
+    EXAMPLE.replace("objective: 30s", PODS).replace(
+        "Reserve: 40", "Reserve: 40, poolerConnections: 90"
+    )
+    + "shadow: {version: 3, every: 5m}\n"
+)
 _TOKENS = re.findall(r"\s+|[\w.%*-]+|[^\w\s]", WHOLE)
 _SAID = re.compile(r"(the document |.+?: ).{8,}")
 _STRANGE = st.sampled_from(

@@ -2,8 +2,8 @@
 
 An attacker is a few tactics: what it inserts, again and again, for a time. Patterns that are
 known to do harm are drawn often, and their numbers freely. All names of one weight that
-attackers make up for single jobs are one account, as the promise has it. No slots are kept for
-short jobs: the bounds are for lanes that nothing blocks.
+attackers make up for single jobs are one account, as the promise has it. In half of the bursts
+slots are kept for short jobs, as by default; elsewhere no slots are.
 """
 
 import math
@@ -68,6 +68,8 @@ class History:
     """Of queues, with an empty tenant, and of tenants; all others weigh 1."""
     queues_share: bool = False
     """Whether no queue has a share of its own, so that a tenant has one account."""
+    keeps_slots: bool = False
+    """Whether slots are kept for short jobs, as by default; else a policy says otherwise."""
 
     def scene(self) -> Scene:
         """Return the history as a scene."""
@@ -100,8 +102,14 @@ class History:
             busy=tuple(each.lane for each in self.honest if not each.is_quiet),
             quiet=tuple(each.lane for each in self.honest if each.is_quiet),
             accounts=account,
-            policy=_sharing(by_tenant) if self.queues_share else _policy(weights),
+            policy=self._policy(weights, by_tenant),
         )
+
+    def _policy(
+        self, weights: dict[Key, float], by_tenant: dict[str, float]
+    ) -> dict[str, object]:
+        queues = _sharing(by_tenant) if self.queues_share else _policy(weights)
+        return {"fairness": {} if self.keeps_slots else {"reserve": None}, "queues": queues}
 
     def _known(self) -> set[Key]:
         """Return the lanes of those that make up no names."""
@@ -117,40 +125,32 @@ def _account(name: str, weight: float, known: int) -> tuple[str, float]:
     return f"{NEWCOMERS} {weight}", weight * max(1.0, known / _KNOWN_TO_NEW)
 
 
-def _sharing(weights: dict[str, float]) -> dict[str, object]:
+def _sharing(weights: dict[str, float]) -> list[dict[str, object]]:
     overrides = [
         {"match": {"tenant": pattern}, "weight": weight}
         for tenant, weight in weights.items()
         if tenant
         for pattern in (tenant, f"{tenant}-*")
     ]
-    return {
-        "fairness": {"reserve": None},
-        "queues": [
-            {"match": {"queue": "*"}, "weight": None, "tenants": {"overrides": overrides}}
-        ],
-    }
+    return [{"match": {"queue": "*"}, "weight": None, "tenants": {"overrides": overrides}}]
 
 
-def _policy(weights: dict[Key, float]) -> dict[str, object]:
-    return {
-        "fairness": {"reserve": None},
-        "queues": [
-            {
-                "match": {"queue": f"{queue}*"},
-                "weight": weights.get((queue, ""), 1.0),
-                "tenants": {
-                    "overrides": [
-                        {"match": {"tenant": pattern}, "weight": weight}
-                        for (name, tenant), weight in weights.items()
-                        if name == queue and tenant
-                        for pattern in (tenant, f"{tenant}-*")
-                    ]
-                },
-            }
-            for queue in dict.fromkeys(queue for queue, _ in weights)
-        ],
-    }
+def _policy(weights: dict[Key, float]) -> list[dict[str, object]]:
+    return [
+        {
+            "match": {"queue": f"{queue}*"},
+            "weight": weights.get((queue, ""), 1.0),
+            "tenants": {
+                "overrides": [
+                    {"match": {"tenant": pattern}, "weight": weight}
+                    for (name, tenant), weight in weights.items()
+                    if name == queue and tenant
+                    for pattern in (tenant, f"{tenant}-*")
+                ]
+            },
+        }
+        for queue in dict.fromkeys(queue for queue, _ in weights)
+    ]
 
 
 def _honest_jobs(honest: Honest, slots: int) -> Arrivals:
@@ -222,6 +222,7 @@ def drawn_burst(draw: Random) -> History:
         tactics=(*beside, names),
         weights=(*weights, (names.queue, names.tenant, weight)),
         queues_share=draw.random() < 0.25,
+        keeps_slots=draw.random() < 0.5,
     )
 
 

@@ -137,11 +137,16 @@ def fresh_queues() -> Scene:
 
 
 def fresh_tenants() -> Scene:
-    """Return one that inserts each of 400 jobs a second as a tenant of its own."""
-    one = steady(LIAR, 100 * MS, 20 * MS, until_us=23 * SECOND, jobs=8)
+    """Return one that inserts each of 400 jobs a second as a tenant of its own.
+
+    Half a second after the start, since until then all are unknown to the leader.
+    """
+    begins_us = SECOND // 2 + 100 * MS
+    one = steady(LIAR, 100 * MS, 20 * MS, from_us=begins_us, until_us=23 * SECOND, jobs=8)
     return Scene(
         seconds=23,
-        honest=victims(23, from_us=SECOND) + quiet_jobs(QUIET, 23),
+        honest=victims(23, from_us=begins_us + SECOND)
+        + quiet_jobs(QUIET, 23, from_us=begins_us + SECOND),
         attack=tuple(
             replace(job, lane=("q", f"liar-{number}")) for number, job in enumerate(one)
         ),

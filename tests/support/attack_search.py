@@ -1,11 +1,14 @@
 """Looks for the worst attack: by small changes to a random history, uphill.
 
-A find is a tuple of numbers: the seed of the history, and that of each change which made it
-worse. Numbers of finds mean something else once `history_of` or `mutated` are changed.
+It prints each find that is worse than all before, as Python writes it, for `worst_finds` to
+keep: a seed stands for another history once `history_of` or `mutated` are changed.
 """
 
 import argparse
-from dataclasses import replace
+import sys
+from collections.abc import Iterator
+from dataclasses import astuple, replace
+from math import inf
 from random import Random, SystemRandom
 
 from tests.support.adversarial_histories import (
@@ -21,33 +24,32 @@ from tests.support.adversarial_histories import (
 from tests.support.attacked_fleet import MS, SECOND
 from tests.support.harm import Harm, harm
 
-Find = tuple[int, ...]
+PARTS = ("most", "lag", "swing", "idle")
+"""What may be looked for: the largest part of the bounds, or one of them."""
 
 
-def climb(draw: Random, *, steps: int) -> tuple[Find, Harm]:
-    """Return the worst find of so many histories, and what it does.
+def climb(draw: Random, *, steps: int, part: str = "most") -> Iterator[tuple[History, Harm]]:
+    """Yield each of so many histories that is worse than all before, and what it does.
 
     Half of them are drawn afresh; the others are changes to the worst so far.
     """
-    worst: Find = ()
-    done = Harm(lag=0.0, swing=0.0, idle=0.0)
+    worst, most = _drawn(draw), -inf
     for step in range(steps):
-        base: Find = worst if step >= steps // 2 else ()
-        seed = _seed(draw)
-        find: Find = (*base, seed if base else seed + _kind(draw))
-        found = harm(replayed(find))
-        if found.most > done.most:
-            worst, done = find, found
-    return worst, done
+        history = mutated(worst, draw) if step >= steps // 2 else _drawn(draw)
+        found = harm(history)
+        if _of(found, part) > most:
+            worst, most = history, _of(found, part)
+            yield history, found
 
 
-def replayed(find: Find) -> History:
-    """Return the history of a find."""
-    first, *changes = find
-    history = history_of(first)
-    for change in changes:
-        history = mutated(history, Random(change))
-    return history
+def _of(found: Harm, part: str) -> float:
+    return {"lag": found.lag, "swing": found.swing, "idle": found.idle}.get(part, found.most)
+
+
+def _drawn(draw: Random) -> History:
+    """Return a history of either kind; in half of them slots are kept for short jobs."""
+    history = history_of(draw.randrange(1 << 32) + draw.choice((0, BURSTS)))
+    return replace(history, keeps_slots=True) if draw.random() < 0.5 else history
 
 
 def mutated(history: History, draw: Random) -> History:
@@ -95,19 +97,31 @@ def _factor(draw: Random) -> float:
     return 2 ** draw.gauss(0, 1.5)
 
 
-def _seed(draw: Random) -> int:
-    return draw.randrange(1 << 32)
-
-
-def _kind(draw: Random) -> int:
-    return draw.choice((0, BURSTS))
+def written(history: History) -> str:
+    """Return a history as Python writes it."""
+    honest = [
+        f"Honest({each.lane}, {each.costs_us}, {each.from_us}, "
+        f"is_quiet={each.is_quiet}, known_us={each.known_us})"
+        for each in history.honest
+    ]
+    tactics = [f"Tactic{astuple(each)}" for each in history.tactics]
+    return (
+        f"History(slots={history.slots}, depth={history.depth}, "
+        f"honest=({', '.join(honest)},), tactics=({', '.join(tactics)},), "
+        f"weights={history.weights}, queues_share={history.queues_share}, "
+        f"keeps_slots={history.keeps_slots})"
+    )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1 << 32))
     parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--part", choices=PARTS, default=PARTS[0])
     given = parser.parse_args()
-    found, worst = climb(Random(given.seed), steps=given.steps)
-    print(f"seed {given.seed}:", found, worst)  # noqa: T201 - its output is its result
-    raise SystemExit(1 if worst.most > 1 else 0)
+    most = 0.0
+    for found, does in climb(Random(given.seed), steps=given.steps, part=given.part):
+        sys.stdout.write(f"seed {given.seed}: {does}\n{written(found)}\n")
+        sys.stdout.flush()
+        most = does.most
+    raise SystemExit(1 if most > 1 else 0)

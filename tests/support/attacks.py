@@ -15,10 +15,14 @@ import psycopg
 from psycopg import Connection, Cursor, sql
 from psycopg.rows import TupleRow
 
+from tests.support import odd_shapes
+
 ROLES: Final = (
     "fairlead_enqueue",
     "fairlead_reader",
+    "fairlead_viewer",
     "fairlead_worker",
+    "fairlead_operator",
     "fairlead_scheduler",
     "fairlead_autoscaler",
     "fairlead_admin",
@@ -202,6 +206,7 @@ _WRONG: Final[dict[str, tuple[str, ...]]] = {
         "''",
         "'; DROP TABLE fairlead.jobs; --'",
         "repeat('x', 100000)",
+        "(SELECT text FROM pg_temp.compressed)",
     ),
     "name": ("NULL", "''"),
     "bigint": ("NULL", "0", "-1", "9223372036854775807", "(-9223372036854775808)", "1"),
@@ -209,7 +214,7 @@ _WRONG: Final[dict[str, tuple[str, ...]]] = {
     "smallint": ("NULL", "0::smallint", "32767::smallint"),
     "boolean": ("NULL", "true", "false"),
     "interval": ("NULL", "'0'", "'-1 day'", "'178000000 years'"),
-    "jsonb": ("NULL", "'null'", "'[]'", "'{}'", "to_jsonb(repeat('x', 100000))"),
+    "jsonb": ("NULL", "'null'", "'[]'", "'{}'", "(SELECT jsonb FROM pg_temp.compressed)"),
     "timestamp with time zone": ("NULL", "'infinity'", "'-infinity'", "now()"),
     "double precision": ("NULL", "'nan'", "'infinity'", "-1", "1e308"),
     "date": ("NULL", "'infinity'", "now()::date"),
@@ -291,6 +296,7 @@ def attacker(superuser: Connection[TupleRow], connection: Connection[TupleRow]) 
     superuser.execute(by.statement("CREATE SCHEMA {mine} AUTHORIZATION {me}").encode())
     for made in _MADE:
         connection.execute(by.statement(made).encode())
+    connection.execute(odd_shapes.COMPRESSED)
     # No call of ours takes as long, whatever it is given.
     connection.execute("SET statement_timeout = '20s'")
     return by
@@ -353,6 +359,24 @@ def calls(
             yield bool(may[0]), f"SELECT * FROM {name}({given})"
 
 
+def shaped_calls(
+    superuser: Connection[TupleRow], by: Attacker, own: Sequence[int]
+) -> Iterator[str]:
+    """Yield calls of each granted function with one argument of an odd shape or size.
+
+    Each number is one of `own`, the login's worker, job and token.
+    """
+    for signature, oid, returned, types in superuser.execute(_FUNCTIONS).fetchall():
+        may = superuser.execute(
+            "SELECT has_function_privilege(%s, %s::oid, 'execute')", (by.name, oid)
+        ).fetchone()
+        if may != (True,) or returned in ("trigger", "event_trigger"):
+            continue
+        name = str(signature).partition("(")[0]
+        for given in odd_shapes.arguments(types, own):
+            yield f"SELECT * FROM {name}({given})"
+
+
 def _half(wrong: Sequence[str], others: Sequence[str]) -> Sequence[str]:
     """Return as many of the one as of the other."""
     return [*list(wrong) * len(others), *list(others) * len(wrong)]
@@ -363,7 +387,7 @@ def _wrong(kind: str, draw: Random, wrong: Mapping[str, Sequence[str]]) -> str:
     if kind.endswith("[]"):
         element = kind.removesuffix("[]")
         values = [_wrong(element, draw, wrong) for _ in range(draw.choice((0, 1, 2)))]
-        return draw.choice(("NULL", f"ARRAY[{', '.join(values)}]"))
+        return draw.choice(tuple(odd_shapes.arrays(element, ", ".join(values))))
     return draw.choice(wrong.get(kind, ("NULL",)))
 
 

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from fairlead.job import Claimed
+from fairlead_worker.attempts.attempt import Attempt
 
 
 def claimed(
@@ -33,3 +34,16 @@ def claimed(
         waited_seconds=0.25,
         doomed=doomed,
     )
+
+
+class Sink:
+    """Takes reports, and does nothing with them."""
+
+    def extend(self, attempt: Attempt, by_seconds: float) -> None:
+        """Take it."""
+
+    def report(self, attempt: Attempt, fraction: float, note: str) -> None:
+        """Take it."""
+
+    def checkpoint(self, attempt: Attempt, text: str) -> None:
+        """Take it."""

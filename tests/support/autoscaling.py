@@ -47,6 +47,7 @@ def demand(
         became_runnable_total=total,
         work_slot_seconds=work,
         slots_useful=useful,
+        slots_kept=0,
         slots_allowed=1_000_000,
         oldest_runnable_at=since,
         scheduled_slot_seconds=tuple(due),

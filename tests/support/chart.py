@@ -20,6 +20,7 @@ CHART = ROOT / "charts/fairlead"
 HELM = os.environ.get("FAIRLEAD_TEST_HELM") or shutil.which("helm") or ""
 TRIAL: Object = {"trialDatabase": {"enabled": True, "password": "trial"}}
 GIVEN: Object = {"database": {"existingSecret": "db"}}
+CONSOLE: Object = {"console": {"enabled": True, "logins": {"existingSecret": "who"}}}
 EVERYTHING: Object = {
     **GIVEN,
     "networkPolicy": {"enabled": True},
@@ -34,6 +35,51 @@ EVERYTHING: Object = {
         "dashboards": {"enabled": True},
     },
     "autoscaler": {"rbac": {"horizontalPodAutoscalers": True, "resourceQuotas": True}},
+    **CONSOLE,
+}
+PROXY: Object = {
+    "name": "proxy",
+    "image": "proxy:1",
+    "restartPolicy": "Always",
+    "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": "32Mi"}},
+}
+AGENT: Object = {
+    "name": "agent",
+    "image": "agent:1",
+    "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": "32Mi"}},
+}
+ADDED: Object = {
+    **CONSOLE,
+    "database": {"existingSecret": "db", "passwordCommand": "cat /run/token/password"},
+    "everyPod": {
+        "env": [{"name": "CLOUD", "value": "{{ .Release.Name }}"}],
+        "envFrom": [{"configMapRef": {"name": "cloud"}}],
+        "volumes": [{"name": "token", "emptyDir": {}}],
+        "volumeMounts": [{"name": "token", "mountPath": "/run/token"}],
+        "extraContainers": [AGENT],
+        "extraInitContainers": [PROXY],
+        "podLabels": {"azure.workload.identity/use": "true"},
+        "podAnnotations": {"vault.hashicorp.com/agent-inject": "true"},
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "fairlead", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {}},
+        "priorityClassName": "high",
+        "runtimeClassName": "gvisor",
+        "dnsPolicy": "None",
+        "dnsConfig": {"nameservers": ["10.0.0.10"]},
+        "hostAliases": [{"ip": "10.0.0.5", "hostnames": ["db"]}],
+    },
+    "migrations": {
+        "serviceAccount": {"create": True, "annotations": {"iam": "owner"}},
+        "ttlSecondsAfterFinished": 600,
+        "labels": {"team": "a"},
+        "annotations": {"argocd.argoproj.io/hook": "PreSync"},
+    },
+    "tests": {"serviceAccount": {"create": True, "annotations": {"iam": "enqueue"}}},
+    "networkPolicy": {
+        "enabled": True,
+        "extraEgress": [{"ports": [{"port": 443, "protocol": "TCP"}]}],
+    },
 }
 PRODUCTION = cast("Object", yaml.safe_load((CHART / "values-production.yaml").read_text()))
 
@@ -127,9 +173,12 @@ def pod_specs(objects: tuple[Object, ...]) -> Iterator[tuple[str, Object]]:
 
 def environment(deployment: Object) -> dict[str, str]:
     """Return the variables of a Deployment's container; those of the pod itself as `pod`."""
-    listed = cast(
-        "list[Object]", at(deployment, "spec", "template", "spec", "containers", 0, "env")
-    )
+    return variables(at(deployment, "spec", "template", "spec", "containers", 0))
+
+
+def variables(container: Json) -> dict[str, str]:
+    """Return the variables of a container; those of the pod itself as `pod`."""
+    listed = cast("list[Object]", at(container, "env"))
     names = [str(each["name"]) for each in listed]
     assert len(names) == len(set(names)), f"{names}: one name has one value"
     return {str(each["name"]): str(each.get("value", "pod")) for each in listed}

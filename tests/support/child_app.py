@@ -16,6 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import psycopg
 
@@ -86,9 +87,10 @@ async def raises(job: Job) -> None:
 
 
 @tasks.handler("returns")
-def returns(job: Job) -> object:
+def returns(job: Job) -> Json:
     """Return something that is no JSON."""
-    return {"nul": "\0", "set": {1}, "inf": float("inf")}[str(job.payload)]
+    results: dict[str, object] = {"nul": "\0", "set": {1}, "inf": float("inf")}
+    return cast("Json", results[str(job.payload)])
 
 
 @tasks.handler("reads")
@@ -311,24 +313,24 @@ def extends_late(job: Job) -> None:
 @tasks.handler("makes_room", evictable=True)
 async def makes_room(job: Job) -> str:
     """Wait until it is stopped, or end at once if a run before this one was cut short."""
-    if job.checkpoint:
-        return f"{job.checkpoint}, attempt {job.attempt}"
+    if job.checkpoint_value:
+        return f"{job.checkpoint_value}, attempt {job.attempt}"
     try:
         await asyncio.Event().wait()
     finally:
-        job.progress(0.5, f"half of {job.id}")
+        job.checkpoint(f"half of {job.id}")
     return ""
 
 
 @tasks.handler("makes_room_in_thread", evictable=True)
 def makes_room_in_thread(job: Job) -> str:
     """Do the same in a thread, which has to look."""
-    if job.checkpoint:
-        return f"{job.checkpoint}, attempt {job.attempt}"
+    if job.checkpoint_value:
+        return f"{job.checkpoint_value}, attempt {job.attempt}"
     rest = threading.Event()
     while not job.cancelled:
         rest.wait(0.01)
-    job.progress(0.5, f"half of {job.id}")
+    job.checkpoint(f"half of {job.id}")
     job.raise_if_cancelled()
     return ""
 
@@ -342,9 +344,10 @@ def makes_room_apart(job: Job) -> str:
 @tasks.handler("never_makes_room", evictable=True)
 def never_makes_room(job: Job) -> str:
     """Agree to make room and never look, in a thread; end at once when it runs again."""
-    if job.checkpoint:
-        return job.checkpoint
+    if job.checkpoint_value:
+        return str(job.checkpoint_value)
     job.progress(0.1, "deaf")
+    job.checkpoint("deaf")
     threading.Event().wait(600)
     return ""
 

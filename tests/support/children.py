@@ -24,7 +24,7 @@ from fairlead_worker.ipc.attempt_table import (
     stand_ins_of,
 )
 from tests.support import tree
-from tests.support.preforked import fork_server
+from tests.support.preforked import fork
 from tests.support.waiting import until
 
 Message = TypeVar("Message")
@@ -80,7 +80,7 @@ class RunningChild:
         arguments += ["--quarantine"] if quarantine else []
         reading, stderr = os.pipe()
         with theirs:
-            self.process = fork_server().fork(
+            self.process = fork(
                 arguments,
                 [theirs.fileno(), descriptor],
                 stderr=stderr,
@@ -103,7 +103,14 @@ class RunningChild:
         ]
         for thread in self._threads:
             thread.start()
-        self.send(messages.MayConnect(allowed=True))
+        with suppress(BrokenPipeError):  # its application could not be loaded
+            self.send(messages.MayConnect(allowed=True))
+
+    @property
+    def pid(self) -> int:
+        """Its id, which is its group's as well."""
+        assert self.process.pid is not None
+        return self.process.pid
 
     def send(self, message: messages.ToChild) -> None:
         """Send a message to the child."""
@@ -144,7 +151,10 @@ class RunningChild:
 
     def exits(self) -> int:
         """Wait for its end; return the exit code."""
-        code = self.process.wait(_EXIT_SECONDS)
+        self.process.join(_EXIT_SECONDS)
+        code = self.process.exitcode
+        if code is None:
+            raise TimeoutError(f"child {self.pid} did not end within {_EXIT_SECONDS:g} s")
         for thread in self._threads:
             thread.join(_EXIT_SECONDS)
         return code
@@ -152,7 +162,8 @@ class RunningChild:
     def end(self) -> None:
         """End it and what it has started, however it stands."""
         with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
+        self.process.kill()  # one that leads no group yet
         self.exits()
         self.socket.close()
         self._stderr.close()

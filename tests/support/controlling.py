@@ -13,6 +13,7 @@ from fairlead.settings import DatabaseSettings
 from fairlead_autoscaler.controller.controller import Controller
 from fairlead_autoscaler.controller.database import Database
 from fairlead_autoscaler.controller.options import Options
+from fairlead_autoscaler.election.vacancy import Problem
 from fairlead_autoscaler.metrics.registry import Metrics
 from tests.support.kubernetes.fake import FakeKube
 from tests.support.logins import LogIn, as_login
@@ -33,6 +34,7 @@ class FakeLeadership:
 
     ours: bool = True
     term: int = 1
+    problem: Problem | None = None
 
     def is_leader(self) -> bool:
         """Return whether it is."""

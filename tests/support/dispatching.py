@@ -29,6 +29,9 @@ def dispatch_all(
         "estimates_us": integers(1000 for _ in ids),
         "seen_us": integers(0 for _ in ids),
         "used": None,
+        "kinds": None,
+        "counted": None,
+        "workers": None,
     }
     moved = connection.execute(load("fairlead_scheduler.loop", "dispatch"), values).fetchall()
     if wake:

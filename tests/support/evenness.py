@@ -11,19 +11,63 @@ queues are not compared.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import Protocol
 
+from fairlead_scheduler.pending.values import Paused
 from tests.support.fleet import Job
 from tests.support.law import Law, Line
-from tests.support.world import World
 
 _REFRESH_US = 25_000
 _CAP = 2
 Node = tuple[str, str, str | None, int]
 """Pool, queue, tenant and the band in which its jobs go: what is charged together. Without a
 tenant it is a queue in one band."""
+
+
+class World(Protocol):
+    """What it has to see, in simulated time."""
+
+    @property
+    def now_us(self) -> int:
+        """The time."""
+        ...
+
+    @property
+    def jobs(self) -> Mapping[int, Job]:
+        """All jobs there were, by their ids."""
+        ...
+
+    @property
+    def work(self) -> Mapping[int, Job]:
+        """What is in `work_queue`."""
+        ...
+
+    @property
+    def slots(self) -> Mapping[str, int]:
+        """Of each pool."""
+        ...
+
+    @property
+    def paused(self) -> Paused:
+        """What must not go."""
+        ...
+
+    @property
+    def served(self) -> Iterable[tuple[Job, int]]:
+        """How long attempts ran that have ended since the last look."""
+        ...
+
+    @property
+    def went(self) -> Iterable[Job]:
+        """What was dispatched since the last look."""
+        ...
+
+    def due_us(self, job: Job, law: Law, band: int) -> int:
+        """Return from when on a job may go in a band."""
+        ...
 
 
 @dataclass(slots=True)
@@ -48,20 +92,33 @@ class Evenness:
         self._cost_us: dict[tuple[str, str | None], int] = {}
         """The largest cost, or charge for one, of a job of a tenant or a queue."""
         self._swings: dict[tuple[Node, Node], _Swing] = {}
+        self._most = Counter[Node]()
+        """The most jobs that each has ever had in flight."""
+        self._before = Counter[Node]()
+        """Those for which a node may be ahead already."""
 
     def begin(self) -> None:
         """Start afresh: under another law, or with another leader."""
         self._swings.clear()
 
+    def begin_late(self) -> None:
+        """Start afresh, long after a leader has last planned.
+
+        What a node had in flight then may have ended since, and the node is ahead for it.
+        """
+        self.begin()
+        self._before = self._most.copy()
+
     def look(self, law: Law, lines: Mapping[Line, Sequence[Job]]) -> list[str]:
         """Return the nodes that exceed the bound, in words."""
+        for job in self._world.went:
+            self._nodes[job.id] = (job.pool, job.queue, job.tenant, job.band)
         for job, run_us in self._world.served:
             self._held_us[job.id] += run_us
             self._cost(job, self._held_us[job.id])
             for node in _nodes(self._nodes[job.id]):
                 self._ended_us[node] += run_us
         for job in self._world.went:
-            self._nodes[job.id] = (job.pool, job.queue, job.tenant, job.band)
             self._cost(job, self._held_us[job.id] + max(job.cost_us, job.estimate_us))
         groups: dict[tuple[object, ...], dict[Node, float]] = {}
         for node in self._waiting(law, lines):
@@ -73,6 +130,7 @@ class Evenness:
     def _swung(self, groups: Mapping[tuple[object, ...], Mapping[Node, float]]) -> list[str]:
         """Update the gaps of all pairs that wait, and forget the others'."""
         served_us, in_flight = self._served()
+        self._most |= in_flight
         had, jobs = _ByTenant(served_us), _ByTenant(in_flight)
         former, self._swings = self._swings, {}
         wrong: list[str] = []
@@ -97,7 +155,9 @@ class Evenness:
         """Return how far two nodes may be apart, in slot-microseconds per weight."""
         share = self._world.slots[one[0]] / (weights[one] + weights[other])
         return max(1.0, _CAP * share) * _REFRESH_US + sum(
-            (1 + most) * self._cost_us.get(node[1:3], 0) / weights[node]
+            (1 + max(most, self._before[node]))
+            * self._cost_us.get(node[1:3], 0)
+            / weights[node]
             for node, most in zip((one, other), swing.most, strict=True)
         )
 
@@ -109,6 +169,9 @@ class Evenness:
                 in_flight[node] += 1
                 if job.claimed_us is not None:
                     served_us[node] += self._world.now_us - job.claimed_us
+            if job.claimed_us is not None:
+                # Its slot is taken, and charged for, until its ending is committed.
+                self._cost(job, self._held_us[job.id] + self._world.now_us - job.claimed_us)
         return served_us, in_flight
 
     def _waiting(self, law: Law, lines: Mapping[Line, Sequence[Job]]) -> list[Node]:

@@ -2,12 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
-from fairlead_cli.doctor.facts import (
+from fairlead.inspection.doctor.facts import (
     Clocks,
     Facts,
     Holder,
     Index,
     Lead,
+    NotifyQueue,
     Queued,
     Run,
     ServerFacts,
@@ -52,6 +53,15 @@ SESSION = Holder(
     age=20 * 60 * SECOND,
     transactions=1234,
     wal_bytes=None,
+)
+NOTIFICATIONS = NotifyQueue(
+    part=0.25,
+    pid=42,
+    application="reports",
+    login="analyst",
+    database="shop",
+    state="idle in transaction",
+    age=20 * 60 * SECOND,
 )
 SLOT = Holder(
     kind="slot",

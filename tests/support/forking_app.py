@@ -8,6 +8,9 @@ import psycopg
 import fairlead
 from fairlead import Job
 
+_GONE_ON = 9
+"""The exit code of a copy that has waited."""
+
 tasks = fairlead.Tasks()
 
 
@@ -54,6 +57,7 @@ async def forks_on_loop(job: Job[str]) -> int | None:
         return _wait_for(copy)
     if job.payload == "wait":
         await asyncio.sleep(0)
+        os._exit(_GONE_ON)
     _leave_copy(job.payload)
     return None
 
@@ -75,5 +79,24 @@ async def forks_among(job: Job[int]) -> None:
         if not copy:
             await asyncio.sleep(0)
         _wait_for(copy)
+    _note_process()
+
+
+_first: list[int] = []
+
+
+@tasks.handler("forks_first")
+async def forks_first(job: Job[None]) -> None:
+    """Fork in the first of this kind, before others of the same claim have begun."""
+    _first.append(job.id)
+    if len(_first) == 1:
+        copy = os.fork()
+        if not copy:
+            await asyncio.sleep(0)
+        _wait_for(copy)
+    _note_process()
+
+
+def _note_process() -> None:
     with psycopg.connect(os.environ["FAIRLEAD_DATABASE_URL"]) as connection:
         connection.execute("INSERT INTO seen (what) VALUES (%s)", [str(os.getpid())])

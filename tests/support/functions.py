@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 from tests.support.statements import Plan, explained
 
 _CALL = re.compile(r"\bfairlead\.(\w+)\(")
-_OWN = re.compile(r"^\s*own constant bigint\[\]", re.MULTILINE)
+_LISTS = re.compile(r"^\s*(\w+) (?:constant )?bigint\[\]", re.MULTILINE)
 _COMMENT = re.compile(r"--.*$", re.MULTILINE)
 _STATEMENT = re.compile(
     r"(?:return query|return (?=array|exists)|(?=^\s*(?:insert|update|delete)\b))\s*(.*?);\s*$",
@@ -51,16 +51,17 @@ def inner_plans(
     """Return the generic plans of a PL/pgSQL function's statements; none for another function.
 
     A parameter is what the function's name qualifies, and its name alone where no statement
-    qualifies it: `#variable_conflict use_column` would make anything else a column.
+    qualifies it: `#variable_conflict use_column` would make anything else a column. The
+    function's own lists of ids count as parameters.
     """
     row = connection.execute(_PLPGSQL, [function]).fetchone()
     if row is None:
         return ()
     source, names, kinds = row
     parameters = [Parameter(*each) for each in zip(names, kinds, strict=True)]
-    asks_ownership = _OWN.search(source) is not None
-    if asks_ownership:
-        parameters.append(Parameter("own", "bigint[]"))
+    lists = _LISTS.findall(source[: source.index("begin")])
+    parameters += [Parameter(each, "bigint[]") for each in lists]
+    asks_ownership = "own" in lists
     body = _COMMENT.sub("", source)
     body = body[body.index("begin") :]
     plans = tuple(

@@ -222,12 +222,19 @@ class Found:
     """How many slots it had at once."""
 
 
-def play(attack: Attack, *, processes: int = 1, without: frozenset[str] = frozenset()) -> Found:
+def play(
+    attack: Attack,
+    *,
+    processes: int = 1,
+    without: frozenset[str] = frozenset(),
+    quiet_from_us: int = SECOND,
+) -> Found:
     """Play an attack for `SECONDS`, on 20 slots in so many processes."""
     kinds = {each.name: each for each in (SLEEP, PLAIN.kind, attack.kind)}
     table = compile_policy(parse(json.dumps(attack.policy)))
     fleet = HandlersFleet(table, kinds, processes=processes, without=without)
-    for job in (*victims(SECONDS, from_us=attack.alone_us), *quiet_jobs(QUIET, SECONDS)):
+    quiet = quiet_jobs(QUIET, SECONDS, from_us=quiet_from_us)
+    for job in (*victims(SECONDS, from_us=attack.alone_us), *quiet):
         fleet.insert(job.at_us, job.lane, job.cost_us, SLEEP.name)
     for each in (attack,) if attack.at_us == 0 else (PLAIN, attack):
         for at_us in range(each.at_us, SECONDS * SECOND, each.every_us or SECONDS * SECOND):

@@ -8,9 +8,9 @@ from pathlib import Path
 import psycopg
 
 from fairlead.policy_storage import store
-from fairlead_cli.dev.command import install
 from fairlead_cli.dev.fleet import Fleet, Program
 from fairlead_cli.dev.ports import free_port
+from fairlead_cli.dev.running import install
 from tests.support.observed import schedule
 from tests.support.observed.targets import JOB, NAMESPACE
 from tests.support.observing import Watched

@@ -4,14 +4,18 @@ The referee reads these values, the order reads the document: they share no code
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from tests.support.fleet import Job
 
 MS = 1000
 Owner = tuple[str, str | None]
 """A tenant of a queue, or with None the queue itself."""
 Line = tuple[str, str, int]
 """Queue, tenant and band: what waits in one order."""
+Held = tuple[str, str | None, str, str]
+"""Queue, tenant where each counts by itself, path and value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,14 @@ class Window:
     limit: int
     per_us: int
     burst: int
+
+    def is_exceeded(self, gone_us: Sequence[int]) -> bool:
+        """Return whether an interval that ends with the last dispatch has too many."""
+        last_us, count = gone_us[-1], len(gone_us)
+        return any(
+            (count - place - self.burst) * self.per_us > (last_us - at_us) * self.limit
+            for place, at_us in enumerate(gone_us)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,14 @@ class Law:
         """Return the band of a queue's jobs of this rank."""
         return self.bands.get(queue, rank) if self.waits_us else 0
 
+    def holds(self, job: Job) -> Iterator[tuple[Held, int]]:
+        """Yield the keys that a job occupies while in flight, and their limits."""
+        for key in self.keys.get(job.queue, ()):
+            value = job.fields.get(key.path)
+            if value is not None:
+                tenant = job.tenant if key.per_tenant else None
+                yield (job.queue, tenant, key.path, value), key.limit
+
     @property
     def named(self) -> frozenset[str]:
         """The queues that have an entry."""
@@ -136,6 +156,11 @@ class Law:
         band = f"b{self.bands[queue]}" if self.waits_us and queue in self.bands else None
         rest = {"concurrency": keys or None, "band": band, "tenants": {"overrides": tenants}}
         return {"match": {"queue": queue}, **own, **rest}
+
+
+def owners_of(job: Job) -> tuple[Owner, Owner]:
+    """Return whose limits and rates count a job."""
+    return job.lane, (job.queue, None)
 
 
 def _band(place: int, wait_us: int) -> dict[str, object]:

@@ -3,8 +3,9 @@
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -25,9 +26,10 @@ unix_socket_dir =
 auth_type = trust
 auth_file = {folder}/users
 pool_mode = transaction
-default_pool_size = 2
-max_client_conn = 100
+default_pool_size = {sessions}
+max_client_conn = 200
 ignore_startup_parameters = extra_float_digits
+{console}
 """
 
 
@@ -36,13 +38,46 @@ def program() -> str | None:
     return shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
 
-@contextmanager
-def pooled(url: str) -> Generator[str]:
-    """Run PgBouncer on a free port and yield the same URL by way of it.
+@dataclass(slots=True)
+class Pooler:
+    """A PgBouncer that may be killed and started again; see `pooling`."""
 
-    Two server connections serve all clients, so that sessions are shared as in production.
+    command: Sequence[str | Path]
+    folder: Path
+    url: str
+    """The server's, by way of it."""
+    _process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        with (self.folder / "log").open("ab") as log:
+            started = account().popen(self.command, cwd=self.folder, output=log)
+        self._process = started
+        until(lambda: answers(self.url, started), what="PgBouncer answering")
+
+    def kill(self) -> None:
+        """End it with SIGKILL, and all that goes by way of it."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+
+
+@contextmanager
+def pooling(url: str, *, sessions: int = 2, console: bool = False) -> Generator[Pooler]:
+    """Run PgBouncer on a free port, before a server of which it keeps so many sessions.
+
+    Args:
+        url: The server's.
+        sessions: How many it keeps.
+        console: Whether the URL's user may ask it for its settings.
     """
-    found, who = program(), account()
+    found = program()
     assert found is not None
     server = conninfo_to_dict(url)
     with tempfile.TemporaryDirectory(prefix="fairlead-test-") as name:
@@ -52,18 +87,30 @@ def pooled(url: str) -> Generator[str]:
         (folder / "users").write_text(f'"{server["user"]}" ""\n')
         (folder / "config").write_text(
             _CONFIG.format(
-                host=server["host"], server_port=server["port"], port=port, folder=folder
+                host=server["host"],
+                server_port=server["port"],
+                port=port,
+                folder=folder,
+                sessions=sessions,
+                console=f"stats_users = {server['user']}" if console else "",
             )
         )
-        with (folder / "log").open("wb") as log:
-            process = who.popen([found, folder / "config"], cwd=folder, output=log)
-        by_way = make_conninfo(url, port=port)
+        pooler = Pooler([found, folder / "config"], folder, make_conninfo(url, port=port))
         try:
-            until(lambda: answers(by_way, process), what="PgBouncer answering")
-            yield by_way
+            pooler.start()
+            yield pooler
         finally:
-            process.terminate()
-            process.wait(10)
+            pooler.stop()
+
+
+@contextmanager
+def pooled(url: str) -> Generator[str]:
+    """Run PgBouncer on a free port and yield the same URL by way of it.
+
+    Two server connections serve all clients, so that sessions are shared as in production.
+    """
+    with pooling(url) as pooler:
+        yield pooler.url
 
 
 def answers(url: str, process: subprocess.Popen[bytes]) -> bool:

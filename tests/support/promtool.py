@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -76,9 +76,13 @@ def laid_over(series: Mapping[str, str | None], base: Mapping[str, str]) -> dict
     return {name: values for name, values in joined.items() if values is not None}
 
 
-def within(series: Mapping[str, str], namespace: str) -> dict[str, str]:
-    """Return series with a namespace's label."""
+def within(
+    series: Mapping[str, str], namespace: str, release: str | None = None
+) -> dict[str, str]:
+    """Return series with a namespace's label, and a release's."""
     label = f'namespace="{namespace}"'
+    if release is not None:
+        label += f', release="{release}"'
     return {
         re.sub(r"\{(?=.)", f"{{{label}, ", name, count=1)
         if "{" in name
@@ -93,10 +97,12 @@ def group(
     at: Iterable[str],
     fires: Iterable[Fired],
     every: str = "1m",
+    chosen: Choice | None = None,
 ) -> Rule:
     """Return one group of tests as promtool reads it: what is not expected is silent."""
     expected = tuple(fires)
-    known = {str(rule["alert"]): rule for rule in _rules() if "alert" in rule}
+    rules = _rules(chosen or choice())
+    known = {str(rule["alert"]): rule for rule in rules if "alert" in rule}
     return {
         "name": name,
         "interval": every,
@@ -188,8 +194,12 @@ def _case(alert: str, written: Rule) -> Case:
 
 
 @cache
-def _rules() -> tuple[Rule, ...]:
-    return alerts.rules(choice())
+def _known(release: str | None) -> tuple[Rule, ...]:
+    return alerts.rules(replace(choice(), release=release))
+
+
+def _rules(chosen: Choice) -> tuple[Rule, ...]:
+    return _known(chosen.release)
 
 
 def _expected(fired: Fired, rule: Rule) -> Rule:

@@ -136,9 +136,15 @@ def lead(db: Database) -> int:
 
 
 def dispatch(
-    db: Database, jobs: Sequence[int], *, epoch: int = 0, floor: int = 0, vtag: int = 1000
+    db: Database,
+    jobs: Sequence[int],
+    *,
+    epoch: int = 0,
+    floor: int = 0,
+    vtag: int = 1000,
+    woken: Sequence[int] = (),
 ) -> tuple[int, ...]:
-    """Dispatch the jobs, all with one tag; return those that were moved."""
+    """Dispatch the jobs, all with one tag, and wake workers; return the jobs moved."""
     ids = sorted(jobs)
     rows = db.execute(
         load("fairlead_scheduler.loop", "dispatch"),
@@ -152,6 +158,9 @@ def dispatch(
             "estimates_us": integers([1000] * len(ids)),
             "seen_us": integers([None] * len(ids)),
             "used": None,
+            "kinds": None,
+            "counted": None,
+            "workers": [str(each) for each in woken],
             "timeout_default": "10 min",
             "timeout_max": "1 h",
         },

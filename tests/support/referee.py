@@ -5,19 +5,17 @@ the times of all dispatches.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.support.evenness import Evenness
 from tests.support.fleet import Job
-from tests.support.law import Law, Line, Owner, Window
+from tests.support.law import Held, Law, Line, Owner, owners_of
 from tests.support.world import World
 
 LANE_HEADS = 64
 """How many jobs of a lane are searched for one that keys allow."""
 ROUNDS = 5
 """Ticks until a job of a queue with keys must go: discovery, request, reading, planning."""
-Held = tuple[str, str | None, str, str]
-"""Queue, tenant where each counts by itself, path and value."""
 
 
 class Referee:
@@ -62,7 +60,7 @@ class Referee:
         """Check what the last plans did, and what they left."""
         lines = self._lines()
         held = Counter(
-            each for job in self._world.work.values() for each, _ in self._holds(job)
+            each for job in self._world.work.values() for each, _ in self._law.holds(job)
         )
         self._check_bounds()
         self._check_keys(held)
@@ -75,7 +73,7 @@ class Referee:
 
     def _check_bounds(self) -> None:
         """Check limits, rates and pauses of the owners of dispatched jobs."""
-        owners = Counter(owner for job in self._world.went for owner in _owners(job))
+        owners = Counter(owner for job in self._world.went for owner in owners_of(job))
         for owner, count in owners.items():
             limit, windows = self._limit(owner), self._law.of(owner).windows
             if owner in self._world.paused:
@@ -89,13 +87,13 @@ class Referee:
                 gone = self._gone.setdefault(owner, [])
                 gone += [self._world.now_us] * count
                 for window in windows:
-                    if _is_over(gone, window):
+                    if window.is_exceeded(gone):
                         self._fault(f"{owner} is over {window}")
-        self._taken.update(owner for job in self._world.refused for owner in _owners(job))
+        self._taken.update(owner for job in self._world.refused for owner in owners_of(job))
 
     def _check_keys(self, held: Mapping[Held, int]) -> None:
         for job in self._world.went:
-            for each, most in self._holds(job):
+            for each, most in self._law.holds(job):
                 self.checked["key"] += 1
                 if held[each] > most:
                     self._fault(f"{held[each]} of {most} have {each}")
@@ -174,19 +172,11 @@ class Referee:
                 found.setdefault((queue, tenant, self._law.band(queue, rank)), []).extend(jobs)
         return found
 
-    def _holds(self, job: Job) -> Iterator[tuple[Held, int]]:
-        """Yield the keys that a job occupies while in flight, and their limits."""
-        for key in self._law.keys.get(job.queue, ()):
-            value = job.fields.get(key.path)
-            if value is not None:
-                tenant = job.tenant if key.per_tenant else None
-                yield (job.queue, tenant, key.path, value), key.limit
-
     def _keys_let(self, job: Job, held: Mapping[Held, int]) -> bool:
-        return all(held[each] < most for each, most in self._holds(job))
+        return all(held[each] < most for each, most in self._law.holds(job))
 
     def _in_flight(self, owner: Owner) -> int:
-        return sum(owner in _owners(job) for job in self._world.work.values())
+        return sum(owner in owners_of(job) for job in self._world.work.values())
 
     def _limit(self, owner: Owner) -> int | None:
         slots = self._world.slots.get(self._law.home(owner[0]) or "", 0)
@@ -204,20 +194,7 @@ class Referee:
             return False
         # A new leader reads windows in microseconds, rounded up.
         gone = [*self._gone.get(owner, ()), self._world.now_us - 10]
-        return not any(_is_over(gone, window) for window in windows)
+        return not any(window.is_exceeded(gone) for window in windows)
 
     def _fault(self, what: str) -> None:
         self.faults.append(f"{self._world.now_us // 1000} ms: {what}")
-
-
-def _owners(job: Job) -> tuple[Owner, Owner]:
-    return job.lane, (job.queue, None)
-
-
-def _is_over(gone: Sequence[int], window: Window) -> bool:
-    """Return whether an interval that ends with the last dispatch exceeds a window."""
-    last_us, count = gone[-1], len(gone)
-    return any(
-        (count - place - window.burst) * window.per_us > (last_us - at_us) * window.limit
-        for place, at_us in enumerate(gone)
-    )

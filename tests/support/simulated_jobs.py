@@ -96,6 +96,8 @@ class Clock:
 
     def __init__(self) -> None:
         self.now_us = 0
+        self.happened = 0
+        """How many events there were."""
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
 
@@ -110,8 +112,10 @@ class Clock:
         heappush(self._events, (at_us, self._count, act))
 
     def run(self, until_us: int) -> None:
-        """Let happen what happens until then."""
+        """Let happen what happens until then; an event may run it too, while it takes time."""
         while self._events and self._events[0][0] <= until_us:
-            self.now_us, _, act = heappop(self._events)
+            at_us, _, act = heappop(self._events)
+            self.now_us = max(self.now_us, at_us)
+            self.happened += 1
             act()
-        self.now_us = until_us
+        self.now_us = max(self.now_us, until_us)

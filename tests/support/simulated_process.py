@@ -35,7 +35,7 @@ from fairlead_worker.ipc.attempt_table import (
     new_attempt_table,
     stand_ins_of,
 )
-from tests.support.attempts import claimed
+from tests.support.attempts import Sink, claimed
 from tests.support.simulated_jobs import (
     ENDS,
     GATES,
@@ -85,16 +85,6 @@ class Parent(Protocol):
         ...
 
 
-class _Sink:
-    """Takes reports, and does nothing with them."""
-
-    def extend(self, attempt: Attempt, by_seconds: float) -> None:
-        """Take it."""
-
-    def report(self, attempt: Attempt, fraction: float, note: str) -> None:
-        """Take it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What all processes of a worker share."""
@@ -118,7 +108,7 @@ class Process:
         os.close(descriptor)
         self.slots = Slots(concurrency, self.table, stand_ins=stand_ins_of(concurrency))
         self.is_alive = self.claims = True
-        self._beside, self._sink = beside, _Sink()
+        self._beside, self._sink = beside, Sink()
         self._clock, self._queue, self._parent = beside.clock, beside.queue, beside.parent
         self._rate, self._ended = JobRate(), 0
         self._stalled_until_us = self._stalled_from_us = self._stalled_us = 0

@@ -34,6 +34,8 @@ LARGE = {
     "policy_events",
     "evictions",
     "audit",
+    "batches",
+    "batch_jobs",
 }
 """Tables that may hold more rows than there are processes and queues."""
 
@@ -81,12 +83,17 @@ class Statement:
 
     def numbered(self) -> tuple[str, tuple[str, ...]]:
         """Return the statement with $1, $2, … as PREPARE wants it, and the names in order."""
-        found = list(_PARAMETER.finditer(self.text()))
-        keys = [match[1] or str(match.start()) for match in found]
-        names = list(dict.fromkeys(keys))
-        numbers = iter(keys)
-        text = _PARAMETER.sub(lambda _: f"${names.index(next(numbers)) + 1}", self.text())
-        return text.replace("%%", "%"), tuple(names)
+        return numbered(self.text())
+
+
+def numbered(statement: str) -> tuple[str, tuple[str, ...]]:
+    """Return a statement with $1, $2, … as PREPARE wants it, and the names in order."""
+    found = list(_PARAMETER.finditer(statement))
+    keys = [match[1] or str(match.start()) for match in found]
+    names = list(dict.fromkeys(keys))
+    numbers = iter(keys)
+    text = _PARAMETER.sub(lambda _: f"${names.index(next(numbers)) + 1}", statement)
+    return text.replace("%%", "%"), tuple(names)
 
 
 def statements(*packages: str, but: str | None = None) -> tuple[Statement, ...]:

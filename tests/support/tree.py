@@ -13,6 +13,7 @@ ROOMS = {
     "worker": "fairlead_worker",
     "scheduler": "fairlead_scheduler",
     "autoscaler": "fairlead_autoscaler",
+    "console": "fairlead_console",
     "cli": "fairlead_cli",
 }
 SOURCES = os.pathsep.join(str(ROOT / each) for each in ("", *ROOMS))

@@ -16,6 +16,10 @@ _PLACED = """
     VALUES ('victim', 'victim', 'k', to_jsonb(%(canary)s::text));
     INSERT INTO fairlead.schedules (tenant, name, cron, kind, payload)
     VALUES ('victim', 'victim', '0 3 * * *', 'k', to_jsonb(%(canary)s::text));
+    INSERT INTO fairlead.batches (tenant, kind, open, payload)
+    VALUES ('victim', 'k', true, jsonb_build_object('canary', %(canary)s::text));
+    INSERT INTO fairlead.jobs (tenant, kind, batch)
+    SELECT 'victim', 'k', max(id) FROM fairlead.batches;
     INSERT INTO fairlead.pool_owners (pool, release) VALUES ('owned', 'shop');
     INSERT INTO fairlead.pod_drains (pod_uid, pool, drain_until, epoch)
     VALUES ('victim', 'victim', now() + interval '1 hour', 1);
@@ -90,6 +94,16 @@ class Victims:
         tables = self._superuser.execute(_TABLES_HELD, [pid]).fetchall()
         rows = [] if tables else self._superuser.execute(self._held).fetchall()
         return {str(row[0]) for row in (*tables, *rows)}
+
+    def read_views(self) -> None:
+        """Read every row of every view, with every column, as an administrator does.
+
+        Raises:
+            psycopg.Error: what a login has stored keeps others from it.
+        """
+        for name, kind in relations(self._superuser):
+            if kind == "v":
+                self._superuser.execute(f"SELECT count(r::text) FROM {name} r".encode())
 
     def rows(self) -> set[tuple[str, str]]:
         """Return every row, with its table."""

@@ -21,9 +21,14 @@ _REGISTRATION = {
 
 def register(session: Database, pool: str = "default", slots: int = 4) -> int:
     """Register a worker as Fairlead's own program does; return its id."""
-    values = {**_REGISTRATION, "pool": pool, "slots": slots}
+    values = registration(pool=pool, slots=slots)
     (row,) = rows(session, "fairlead_worker.parent", "register", values)
     return int(next(iter(row.values())))
+
+
+def registration(**said: object) -> Mapping[str, object]:
+    """Return the parameters of a registration."""
+    return {**_REGISTRATION, "pool": "default", **said}
 
 
 def queue(db: Database, *, payload: str = _SECRET) -> int:

@@ -16,7 +16,12 @@ from fairlead_autoscaler.decision.decide import decide
 from fairlead_autoscaler.decision.reasons import Reason
 from fairlead_autoscaler.decision.result import State
 from fairlead_autoscaler.metrics import registry as autoscaling
-from fairlead_scheduler.metrics.database import SnapshotAge, TableSize, WorkerStates
+from fairlead_scheduler.metrics.database import (
+    SnapshotAge,
+    TableSize,
+    UnfinishedBatches,
+    WorkerStates,
+)
 from fairlead_scheduler.metrics.registry import STATES, Metrics, QueueMeasurement
 from fairlead_worker.metrics import counters
 from fairlead_worker.metrics import series as worker
@@ -101,6 +106,8 @@ def busy_scheduler() -> CollectorRegistry:
     metrics.fairness.show("default", report(share("acme", 1.0)))
     metrics.endings.count_stolen(["default"], ["mail"], ["failed"])
     metrics.database.show_workers([WorkerStates("default", 1, 0, 0)], pools=())
+    metrics.database.show_unhandled({"send": 3})
+    metrics.database.show_batches([UnfinishedBatches("open", 1, 3.0)])
     metrics.database.show_sessions({"worker": 3}, most=97)
     metrics.database.show_holders({"transaction": SnapshotAge(3.0, 5)})
     metrics.database.show_tables([TableSize("jobs", 1, 1, 8192, 8192)])
@@ -131,9 +138,11 @@ def busy_autoscaler() -> CollectorRegistry:
     look, config = looks.look(1, looks.demand(work=1000)), looks.pool(max=1)
     decision = decide(State(), look, config)
     assert Reason.AT_MAX in decision.limited
+    metrics.show_obstacle("LeaseForbidden")
     metrics.leadership.begin()
     metrics.policy.show_synced(good=True)
     metrics.policy.show_version(1)
+    metrics.policy.show_places(1)
     metrics.pools.show("default", decision, look, config)
     metrics.actions.scaled.labels("default", "up", "AtMax").inc()
     metrics.actions.replicas.labels("default", "up").inc()

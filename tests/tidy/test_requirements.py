@@ -41,10 +41,19 @@ def test_what_is_declared_is_pinned_within_its_bounds() -> None:
     declared = tomllib.loads(tree.text(Path("pyproject.toml")))
     project, groups = declared["project"], declared["dependency-groups"]
     extras = project["optional-dependencies"]
+    programs = [
+        *(extras["scheduler"] + extras["autoscaler"] + extras["cli"]),
+        *extras["console"],
+    ]
+    tools = [each for each in extras["dev"] if not each.startswith("fairlead[")]
     named = [each for each in groups["image"] if isinstance(each, str)]
     wanted = {
-        "develop": project["dependencies"] + extras["dev"] + extras["plot"] + extras["test"],
-        "programs": project["dependencies"],
+        "develop": [
+            *(project["dependencies"] + programs + tools),
+            *(extras["plot"] + extras["test"]),
+            *cast("list[str]", groups["docs"]),
+        ],
+        "programs": project["dependencies"] + programs,
         "image": groups["build"] + named,
     }
 

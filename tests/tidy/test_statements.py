@@ -14,9 +14,9 @@ MAY_HOLD_SQL = {
     Path("core/fairlead/db/migrate.py"),
     Path("cli/fairlead_cli/dev/postgres.py"),
     # What the doctor prints for people to run; it runs none of it.
-    Path("cli/fairlead_cli/doctor/fleet.py"),
-    Path("cli/fairlead_cli/doctor/server.py"),
-    Path("cli/fairlead_cli/doctor/storage.py"),
+    Path("core/fairlead/inspection/doctor/fleet.py"),
+    Path("core/fairlead/inspection/doctor/server.py"),
+    Path("core/fairlead/inspection/doctor/storage.py"),
 }
 
 STATEMENT = re.compile(

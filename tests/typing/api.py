@@ -1,14 +1,16 @@
 """The public face as a type checker sees it in an application; it is never run."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict, assert_type
 
 import psycopg
 from psycopg.rows import DictRow, TupleRow
+from sqlalchemy import Connection as SqlAlchemyConnection
+from sqlalchemy.orm import Session, scoped_session
 
 import fairlead
-from fairlead import Job, Json, NewJob
+from fairlead import Job, Json, NewJob, Task
 from fairlead.testing import AttemptRecorder, Drained, Enqueued, drain, enqueued, run
 
 tasks = fairlead.Tasks()
@@ -33,11 +35,24 @@ async def send_email(job: Job) -> None:
     job.progress(0.5, "half")
 
 
-@tasks.handler("typed", timeout=timedelta(minutes=1), concurrency=2)
+@tasks.handler("typed", timeout=timedelta(minutes=1), concurrency=2, fleet_concurrency=9)
 def typed(job: Job[Email]) -> dict[str, str]:
     """A function whose payload has a shape."""
     assert_type(job.payload, Email)
     return {"sent": job.payload["to"]}
+
+
+@tasks.handler
+def named(job: Job[Email]) -> int:
+    """A function that is its own kind."""
+    assert_type(job.payload, Email)
+    return 1
+
+
+@tasks.handler(priority=3)
+async def configured(job: Job) -> None:
+    """The same, with settings."""
+    assert_type(job.payload, Json)
 
 
 @tasks.handler("apart", process=True)
@@ -59,7 +74,9 @@ def report(job: Job, error: BaseException, *, will_retry: bool) -> None:
 
 reporting = fairlead.Tasks(on_error=report)
 
-assert_type(typed, Callable[[Job[Email]], dict[str, str]])
+assert_type(typed, Task[[Job[Email]], [Email], dict[str, str]])
+assert_type(named, Task[[Job[Email]], [Email], int])
+sent: Callable[[Job[Email]], dict[str, str]] = typed
 
 
 def synchronous(connection: psycopg.Connection, dicts: psycopg.Connection[DictRow]) -> None:
@@ -74,9 +91,20 @@ def synchronous(connection: psycopg.Connection, dicts: psycopg.Connection[DictRo
         assert_type(error, fairlead.OverBacklog)
 
 
+def others(
+    session: Session, scoped: scoped_session[Session], connection: SqlAlchemyConnection
+) -> None:
+    """SQLAlchemy's answer at once, too."""
+    assert_type(fairlead.enqueue(session, "a", {"b": 1}), int | None)
+    assert_type(fairlead.enqueue(scoped, "a"), int | None)
+    assert_type(fairlead.enqueue(connection, "a"), int | None)
+    assert_type(fairlead.enqueue_many(session, [NewJob(kind="a")]), tuple[int, ...])
+
+
 async def asynchronous(connection: psycopg.AsyncConnection[TupleRow]) -> None:
     """Asynchronous ones are awaited."""
-    assert_type(fairlead.enqueue(connection, "a"), Awaitable[int | None])
+    later: Coroutine[object, None, int | None] = fairlead.enqueue(connection, "a")
+    assert_type(await later, int | None)
     assert_type(await fairlead.enqueue(connection.cursor(), "a"), int | None)
     assert_type(await fairlead.enqueue_many(connection, []), tuple[int, ...])
 

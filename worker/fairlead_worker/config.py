@@ -21,6 +21,8 @@ class WorkerConfig:
 
     database_url: str = field(repr=False)  # it may hold a password
     database_url_file: Path | None
+    database_password_command: str = field(repr=False)
+    database_password_seconds: int
     database_direct: bool
     connect_timeout_seconds: int
     network_timeout_seconds: int

@@ -6,7 +6,7 @@ observes its outcome. A crash midway leaves drain marks that lapse by themselves
 that were decided on; the next controller adopts both as it finds them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from fairlead.db.connect import Unreachable
@@ -14,16 +14,25 @@ from fairlead.policy.autoscale import Autoscale
 from fairlead.runtime import log
 from fairlead_autoscaler.controller import budget
 from fairlead_autoscaler.controller.actor import Actor, ScaleOutcome
-from fairlead_autoscaler.controller.budget import Budget, SharedResources
+from fairlead_autoscaler.controller.budget import Budget, ConnectionLimit, SharedResources
 from fairlead_autoscaler.controller.database import Database, Deposed, OwnedByAnother
 from fairlead_autoscaler.controller.failure_log import FailureLog
 from fairlead_autoscaler.controller.observer import Observer
 from fairlead_autoscaler.controller.options import Leadership, Options, Term
-from fairlead_autoscaler.controller.pool_inputs import Observation, inputs_of, pools_with_work
+from fairlead_autoscaler.controller.pool_inputs import (
+    Observation,
+    inputs_of,
+    pods_of,
+    pools_with_work,
+)
 from fairlead_autoscaler.controller.publisher import PoolReport, Publisher, policy_status
+from fairlead_autoscaler.controller.standing import Standing
+from fairlead_autoscaler.decision import quotas
 from fairlead_autoscaler.decision.decide import decide
 from fairlead_autoscaler.decision.inputs import Inputs
+from fairlead_autoscaler.decision.reasons import Reason
 from fairlead_autoscaler.decision.result import Decision, State
+from fairlead_autoscaler.election.vacancy import Obstacle, Problem
 from fairlead_autoscaler.kube.port import KubeError, KubePort
 from fairlead_autoscaler.metrics.registry import Metrics
 
@@ -67,8 +76,11 @@ class Controller:
         self._publisher = Publisher(
             port, database, leadership, metrics, clock, options.refresh_seconds
         )
+        self._standing = Standing(port, metrics, options.pod, clock=clock)
         self._failures = FailureLog(_log, clock)
         self._term: Term | None = None
+        self._problem: Problem | None = None
+        """What kept the last term from beginning; None: nothing did."""
 
     @property
     def has_pool_at_zero(self) -> bool:
@@ -85,15 +97,19 @@ class Controller:
         """Do one step; return when it is done, whatever failed."""
         if not self._leadership.is_leader():
             self._stand_down()
+            self._standing.check(self._leadership.problem)
             return
         with self._metrics.reconcile.time():
             try:
                 term = self._current_term()
+                self._standing.check(self._problem)
                 if term is None:
                     return
                 term.repeats = term.repeats + 1 if term.refused else 0
                 term.refused = False
-                observation = self._observer.observe(at_zero=term.at_zero)
+                observation = self._observer.observe(
+                    at_zero=term.at_zero, at_quota=term.at_quota
+                )
                 self._failures.resolve("observe.failed")
                 if observation is not None:
                     self._decide_all(term, observation)
@@ -115,23 +131,33 @@ class Controller:
         number = self._leadership.term
         if self._term is None or self._term.number != number:
             self._stand_down()
-            try:
-                epoch = self._observer.begin()
-            except Unreachable as error:
-                self._metrics.errors.labels("observe").inc()
-                self._failures.report("database.unreachable", error)
+            epoch = self._begun_epoch()
+            if epoch is None:
                 return None
-            except OwnedByAnother as error:
-                self._metrics.errors.labels("observe").inc()
-                self._failures.report("database.of_another_release", error)
-                return None
-            self._failures.resolve("database.unreachable")
-            self._failures.resolve("database.of_another_release")
             self._term = Term(number=number, epoch=epoch)
             self._publisher.begin()
             self._metrics.leadership.begin()
             _log.info("leadership.acquired", epoch=epoch)
         return self._term
+
+    def _begun_epoch(self) -> int | None:
+        """Begin an epoch in the database; None: it cannot begin yet."""
+        try:
+            epoch = self._observer.begin()
+        except Unreachable as error:
+            self._metrics.errors.labels("observe").inc()
+            self._failures.report("database.unreachable", error)
+            self._problem = Problem(Obstacle.DATABASE_UNREACHABLE, str(error))
+            return None
+        except OwnedByAnother as error:
+            self._metrics.errors.labels("observe").inc()
+            self._failures.report("database.of_another_release", error)
+            self._problem = Problem(Obstacle.DATABASE_OF_ANOTHER, str(error))
+            return None
+        self._failures.resolve("database.unreachable")
+        self._failures.resolve("database.of_another_release")
+        self._problem = None
+        return epoch
 
     def _decide_all(self, term: Term, observation: Observation) -> None:
         """Decide on every pool and act, the pools with the longest waits first."""
@@ -145,7 +171,13 @@ class Controller:
         for gone in term.states.keys() - here.keys():
             del term.states[gone]
             self._metrics.pools.forget(gone)
-        shared = self._shared_resources(observation, here)
+        limit = budget.connection_limit(
+            observation.snapshot.connections,
+            observation.pooler,
+            reserve=self._observer.policy.capacity.connections_reserve,
+        )
+        details = {} if limit is None else {Reason.AT_CONNECTIONS: limit.detail}
+        shared = _shared_resources(observation, here, limit)
         woken = pools_with_work(observation.snapshot.queues, self._observer.policy.pools)
         done: list[PoolReport] = []
         for pool in budget.by_urgency(here, here, observation.snapshot.demand, observation.now):
@@ -158,8 +190,9 @@ class Controller:
             inputs = inputs_of(
                 observation,
                 pool,
-                connections=shared.connections.of(pool),
-                pods_max=None if shared.pods is None else shared.pods.of(pool),
+                connections=None if shared.connections is None else shared.connections.of(pool),
+                details=details,
+                room=quotas.room(shared.quotas, pool),
                 pending=pool in woken,
                 write_failed=pool in term.failed,
             )
@@ -171,15 +204,22 @@ class Controller:
             )
         else:
             self._failures.resolve("step.cut_short")
+        self._publish_all(term, done, frozenset(configs))
+
+    def _publish_all(
+        self, term: Term, done: Sequence[PoolReport], configured: frozenset[str]
+    ) -> None:
+        """Say what was decided on the pools, when every write is done."""
         term.at_zero = any(_requested_replicas(each) == 0 for each in done)
+        term.at_quota = any(Reason.AT_QUOTA in each.decision.limited for each in done)
         for report in done:
             self._publisher.publish(report, epoch=term.epoch)
         self._publisher.publish_refusal(self._observer.synced)
         if self.is_repeat_due:
             return
-        # Reporting comes last, when every write is done; a pool that wakes cuts it short.
+        # Reporting comes last; a pool that wakes cuts it short.
         self._publisher.record_events()
-        self._publisher.publish_status(self._policy_status(), frozenset(configs))
+        self._publisher.publish_status(self._policy_status(), configured)
 
     def _decide_pool(
         self,
@@ -209,31 +249,18 @@ class Controller:
             written=written,
         )
 
-    def _shared_resources(
-        self, observation: Observation, configs: dict[str, Autoscale]
-    ) -> SharedResources:
-        """Return the connections and quota pods, and each pool's use of them."""
-        reserve = self._observer.policy.capacity.connections_reserve
-        pods = {
-            pool: max(
-                found.replicas, sum(each.pool == pool for each in observation.cluster.pods)
-            )
-            for pool, found in observation.cluster.deployments.items()
-        }
-        held = {pool: each.connections_per_pod * pods[pool] for pool, each in configs.items()}
-        return SharedResources(
-            connections=Budget(max(0, observation.snapshot.connections - reserve), held),
-            pods=None if observation.pods_max is None else Budget(observation.pods_max, pods),
-        )
-
     def _policy_status(self) -> dict[str, object]:
         version, synced = self._observer.version, self._observer.synced
+        places = self._observer.policy_places()
+        self._metrics.policy.show_places(1 + len(places))
         return policy_status(
             version=None
             if version is None
             else {"version": version.version, "digest": version.digest},
             source="configmap" if self._options.syncs_policy else "database",
             refused=synced.refused or self._observer.unreadable,
+            author=synced.author,
+            places=places,
         )
 
 
@@ -257,3 +284,23 @@ def _new_start_seconds(former: State, later: State) -> tuple[float, ...]:
         if after[:kept] == before[len(before) - kept :] or kept == 0:
             return after[kept:]
     return ()
+
+
+def _shared_resources(
+    observation: Observation, configs: dict[str, Autoscale], limit: ConnectionLimit | None
+) -> SharedResources:
+    """Return the connections and the quotas' limits, and each pool's use of them."""
+    pods = pods_of(observation.cluster, asked=True)
+    read = observation.quotas
+    found = observation.cluster.deployments
+    held = {pool: each.connections_per_pod * pods[pool] for pool, each in configs.items()}
+    return SharedResources(
+        connections=None if limit is None else Budget(limit.total, held),
+        quotas=quotas.shares(
+            read.limits,
+            {pool: each.template for pool, each in found.items()},
+            read.defaults,
+            then=read.pods,
+            now=pods,
+        ),
+    )

@@ -5,7 +5,7 @@ removed.
 """
 
 from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
@@ -25,9 +25,10 @@ from fairlead.db.connect import (
 )
 from fairlead.db.error_text import one_line
 from fairlead.db.notifications import Notifications
-from fairlead.policy import PolicyRefused
+from fairlead.policy import PolicyRefused, hash_of
 from fairlead.policy_storage import Stored
 from fairlead.runtime.wakeup import Wakeup
+from fairlead_autoscaler.controller import pooler
 from fairlead_autoscaler.controller.database_snapshot import (
     PolicyVersion,
     Snapshot,
@@ -72,6 +73,8 @@ class Database:
         self._connection: Connection | None = None
         self._notices: Notifications | None = None
         self._due: float | None = None
+        self._console: Connection | None = None
+        """The pooler's, while it is asked."""
 
     def close(self) -> None:
         """Close the session; the next call opens another one."""
@@ -85,19 +88,32 @@ class Database:
         The server's own timeout ends slow statements. It ends nothing on a frozen server, and
         neither do keepalives, which its machine's kernel acknowledges.
         """
-        due, connection = self._due, self._connection
+        due, connection = self._due, self._console or self._connection
         if due is None or connection is None or now < due:
             return False
         abort_connection(connection)
         return True
 
     @contextmanager
-    def _timed(self) -> Generator[None]:
+    def _timed(self, console: Connection | None = None) -> Generator[None]:
+        self._console = console
         self._due = monotonic() + CALL_SECONDS
         try:
             yield
         finally:
-            self._due = None
+            self._due = self._console = None
+
+    def pooler_clients(self) -> int | None:
+        """Ask the pooler how many clients it accepts; None: it does not say.
+
+        Raises:
+            Unreachable: it has no console for this login.
+        """
+        try:
+            with closing(pooler.console(self._address)) as opened, self._timed(opened):
+                return pooler.clients_max(opened)
+        except psycopg.Error as error:
+            raise Unreachable(one_line(error)) from None
 
     def connection(self) -> Connection:
         """Return the session, opened now if there is none.
@@ -210,9 +226,17 @@ class Database:
             raise Deposed
 
     def store_policy(
-        self, document: str, *, author: str, reason: str, epoch: int
+        self,
+        document: str,
+        *,
+        author: str,
+        reason: str,
+        epoch: int,
+        refused: str | None = None,
     ) -> Stored | PolicyRefused:
         """Store a document as the newest policy, or record that it is refused, and why.
+
+        One that `refused` says something of is refused for that.
 
         Nothing is stored under another epoch, however late the call: the leader's row stays
         locked until the document is stored.
@@ -227,9 +251,14 @@ class Database:
                     statements.load(_PACKAGE, "lock_epoch"), parameters
                 ).fetchone():
                     raise Deposed
+                connection = transaction.connection
+                if refused is not None:
+                    hashed = hash_of(document.encode("utf-8", "surrogatepass"))
+                    policy_storage.note_refusal(connection, hashed, refused, author=author)
+                    return PolicyRefused(refused)
                 try:
                     return policy_storage.store(
-                        transaction.connection, document, author=author, reason=reason
+                        connection, document, author=author, reason=reason
                     )
                 except PolicyRefused as error:
                     return error

@@ -12,8 +12,17 @@ from time import monotonic
 
 from fairlead.runtime import log
 from fairlead_autoscaler.election import elector
-from fairlead_autoscaler.election.elector import Election, NextStep
-from fairlead_autoscaler.kube.port import ConflictError, KubeError, KubePort
+from fairlead_autoscaler.election.elector import Election, Lease, NextStep
+from fairlead_autoscaler.election.vacancy import Obstacle, Problem
+from fairlead_autoscaler.kube.port import (
+    BusyError,
+    ConflictError,
+    ForbiddenError,
+    KubeError,
+    KubePort,
+    NotFoundError,
+    UnreachableError,
+)
 
 _log = log.get("autoscaler.lease")
 
@@ -34,6 +43,7 @@ class LeaseThread:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._failing = False
+        self._problem: Problem | None = None
 
     def is_leader(self) -> bool:
         """Return whether this process may write to the cluster at this moment."""
@@ -42,8 +52,12 @@ class LeaseThread:
     @property
     def term(self) -> int:
         """How often the Lease had changed hands when we acquired it."""
-        observed = self._election.observed
-        return 0 if observed is None else observed.transitions
+        return self._election.transitions
+
+    @property
+    def problem(self) -> Problem | None:
+        """What keeps us from the Lease; None: we lead, or another is seen to."""
+        return None if self._election.is_led(monotonic()) else self._problem
 
     def start(self) -> None:
         """Begin to stand for the Lease."""
@@ -81,34 +95,61 @@ class LeaseThread:
         """Do one call; after a failure the present trust stays, and expires by itself."""
         election = self._election
         step = elector.next_step(election, monotonic())
+        if step is NextStep.REST:
+            self._rest(election)
+            return
         try:
-            if step is NextStep.READ:
-                lease = self._port.lease()
-                self._election = elector.after_read(election, lease, monotonic())
-            elif step is NextStep.WRITE:
-                started_at = monotonic()
-                lease = self._port.write_lease(elector.record_to_write(election, _now()))
-                self._election = elector.after_write(
-                    election, lease, started_at=started_at, now=monotonic()
-                )
-            else:
-                self._rest(election)
-                return
+            self._election = self._called(election, step)
             self._failing = False
         except ConflictError:
             self._election = elector.after_conflict(election)
             self._rest(self._election)
+        except NotFoundError as error:
+            # What kept us from creating one is the better answer to why there is none.
+            self._problem = self._problem or _problem(error)
+            self._election = elector.after_missing(election, monotonic())
         except KubeError as error:
             if not self._failing:
                 _log.warning("lease.unreachable", reason=str(error))
             self._failing = True
+            self._problem = _problem(error)
             self._election = elector.after_failure(election)
             self._rest(self._election)
+        if self._election.is_led(monotonic()):
+            self._problem = None
+
+    def _called(self, election: Election, step: NextStep) -> Election:
+        """Return what is known after a call that succeeded."""
+        started_at = monotonic()
+        if step is NextStep.READ:
+            return elector.after_read(election, self._port.lease(), monotonic())
+        record = elector.record_to_write(election, _now())
+        lease = self._written(record, step)
+        return elector.after_write(election, lease, started_at=started_at, now=monotonic())
+
+    def _written(self, record: Lease, step: NextStep) -> Lease:
+        if step is NextStep.WRITE:
+            return self._port.write_lease(record)
+        lease = self._port.create_lease(record)
+        _log.info("lease.created")
+        return lease
 
     def _rest(self, election: Election) -> None:
         rest_seconds = elector.rest_seconds(election, monotonic(), random.random())
         if not self._stop.wait(rest_seconds):
             self._election = elector.after_rest(election)
+
+
+def _problem(error: KubeError) -> Problem:
+    """Return the problem that an error stands for."""
+    if isinstance(error, NotFoundError):
+        return Problem(Obstacle.LEASE_MISSING, str(error))
+    if isinstance(error, ForbiddenError):
+        return Problem(Obstacle.LEASE_FORBIDDEN, str(error))
+    unreachable = isinstance(error, (UnreachableError, BusyError))
+    return Problem(
+        Obstacle.API_UNREACHABLE if unreachable else Obstacle.LEASE_REFUSED, str(error)
+    )
 
 
 def _now() -> datetime:

@@ -4,27 +4,41 @@ Where the policy comes from ConfigMaps, it also stores their document in the dat
 scaled by the stored policy, which the scheduler follows too.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fairlead.db.connect import Unreachable
 from fairlead.policy import Policy, PolicyRefused, parse
 from fairlead.policy.autoscale import Autoscale
 from fairlead.runtime import log
 from fairlead_autoscaler.controller import policy_sync
+from fairlead_autoscaler.controller.budget import PoolerClients
 from fairlead_autoscaler.controller.database import Database
 from fairlead_autoscaler.controller.database_snapshot import PolicyVersion, Snapshot
 from fairlead_autoscaler.controller.failure_log import FailureLog
 from fairlead_autoscaler.controller.options import Options
 from fairlead_autoscaler.controller.policy_sync import SyncedDocument
-from fairlead_autoscaler.controller.pool_inputs import DatabaseClock, Observation
+from fairlead_autoscaler.controller.pool_inputs import (
+    DatabaseClock,
+    Observation,
+    QuotasRead,
+    pods_of,
+)
 from fairlead_autoscaler.kube.port import ClusterSnapshot, Document, KubeError, KubePort
 from fairlead_autoscaler.metrics.registry import Metrics
 
 _log = log.get("autoscaler.observer")
 OPTIONAL_READ_SECONDS = 60.0
 """How often other autoscalers and quotas are read; their changes are seen this late."""
+POOLER_SECONDS = 600.0
+"""How often the pooler is asked, unless the policy says how many clients it accepts."""
+AT_QUOTA_SECONDS = 10.0
+"""The same while a quota keeps a pool small: jobs wait for what it does not allow."""
+_SAY_IT = (
+    "connections bound no pool: set capacity.poolerConnections in the policy, or have "
+    "PgBouncer's stats_users name this login"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +47,9 @@ class _OptionalReads:
 
     asked_at: float | None = None
     autoscalers: Mapping[str, tuple[str, ...]]
-    pods_max: int | None = None
-    """Our pods at that time plus what quotas left: pods that we add within the minute count,
-    others' changes are seen at the next read."""
+    pooler_asked_at: float | None = None
+    pooler_clients: int | None = None
+    quotas: QuotasRead = field(default_factory=QuotasRead)
 
 
 class Observer:
@@ -103,11 +117,12 @@ class Observer:
                 _log.warning("policy.read_failed", reason=str(error))
         return self._epoch
 
-    def observe(self, *, at_zero: bool) -> Observation | None:
+    def observe(self, *, at_zero: bool, at_quota: bool) -> Observation | None:
         """Return all that is known; None: the database has never answered.
 
         Args:
             at_zero: Whether a pool has no pods, so that queues with work matter.
+            at_quota: Whether a quota keeps a pool from pods that it needs.
 
         Raises:
             NotSyncedError: the watches have not completed their first list.
@@ -123,6 +138,7 @@ class Observer:
             if self.version is not None:
                 self._metrics.policy.show_version(self.version.version)
             self._failures.resolve("database.unreachable")
+            self._report_unreadable(snapshot.unreadable)
         except Unreachable as error:
             answered = False
             self._metrics.errors.labels("observe").inc()
@@ -130,7 +146,8 @@ class Observer:
         if self._snapshot is None or self._time is None:
             return None
         cluster = self._port.snapshot()
-        self._read_optional(cluster)
+        pooler = None if self._options.direct else self._read_pooler()
+        self._read_optional(cluster, at_quota=at_quota)
         return Observation(
             clock=self._time,
             snapshot=self._snapshot,
@@ -138,7 +155,30 @@ class Observer:
             cluster=cluster,
             own=self._clock(),
             autoscalers=self._optional.autoscalers,
-            pods_max=self._optional.pods_max,
+            quotas=self._optional.quotas,
+            pooler=pooler,
+        )
+
+    def _report_unreadable(self, found: Sequence[str]) -> None:
+        """Name one of the rows that were left out, if there are any; the rest goes on."""
+        if not found:
+            self._failures.resolve("database.row_unreadable")
+            return
+        self._metrics.errors.labels("observe").inc()
+        others = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        self._failures.report("database.row_unreadable", f"{found[0]}{others}")
+
+    def policy_places(self) -> tuple[str, ...]:
+        """Return what else writes the policy, if anything does: sentences."""
+        if not self._options.syncs_policy or self._snapshot is None:
+            return ()
+        newest = self._snapshot.policy
+        try:
+            documents = self._port.documents()
+        except KubeError:
+            return ()
+        return policy_sync.places(
+            documents, self.synced, newest_digest=None if newest is None else newest.digest
         )
 
     def _sync_watched(self) -> None:
@@ -154,7 +194,15 @@ class Observer:
         """Store the effective document if it is new."""
         if document is None or policy_sync.is_known(self.synced, document):
             return
-        self.synced = policy_sync.sync(self.synced, document, self._database, epoch=self._epoch)
+        bounds = self._options.policy_bounds
+        is_edited = bounds and document.name == self._options.policy_edited
+        self.synced = policy_sync.sync(
+            self.synced,
+            document,
+            self._database,
+            epoch=self._epoch,
+            refused=policy_sync.beyond(document.text, bounds) if is_edited else None,
+        )
         self._metrics.policy.show_synced(good=self.synced.refused is None)
         if self.synced.refused is not None:
             self._metrics.errors.labels("policy").inc()
@@ -192,11 +240,12 @@ class Observer:
             yield from older
             before = older[-1].version
 
-    def _read_optional(self, cluster: ClusterSnapshot) -> None:
+    def _read_optional(self, cluster: ClusterSnapshot, *, at_quota: bool) -> None:
         """Read what changes seldom; without an answer the former value stays."""
-        slot_demand = self._options.reads_autoscalers or self._options.reads_quotas
+        every = AT_QUOTA_SECONDS if at_quota else OPTIONAL_READ_SECONDS
+        reads = self._options.reads_autoscalers or self._options.reads_quotas
         asked_at, now = self._optional.asked_at, self._clock()
-        if not slot_demand or (asked_at is not None and now - asked_at < OPTIONAL_READ_SECONDS):
+        if not reads or (asked_at is not None and now - asked_at < every):
             return
         self._optional = replace(self._optional, asked_at=now)
         if self._options.reads_autoscalers:
@@ -204,9 +253,30 @@ class Observer:
                 self._optional = replace(self._optional, autoscalers=self._port.autoscalers())
         if self._options.reads_quotas:
             with self._reporting_failure("quotas"):
-                left = self._port.quota_pods()
-                pods_max = None if left is None else left + len(cluster.pods)
-                self._optional = replace(self._optional, pods_max=pods_max)
+                limits, pods = self._port.quotas(), pods_of(cluster, asked=False)
+                self._quotas_are(replace(self._optional.quotas, limits=limits, pods=pods))
+            if self._optional.quotas.limits:
+                with self._reporting_failure("limit ranges"):
+                    defaults = self._port.container_defaults()
+                    self._quotas_are(replace(self._optional.quotas, defaults=defaults))
+
+    def _quotas_are(self, quotas: QuotasRead) -> None:
+        self._optional = replace(self._optional, quotas=quotas)
+
+    def _read_pooler(self) -> PoolerClients:
+        """Return what the pooler accepts; without an answer the former one stays."""
+        given = self.policy.capacity.pooler_connections
+        asked_at, now = self._optional.pooler_asked_at, self._clock()
+        is_due = asked_at is None or now - asked_at >= POOLER_SECONDS
+        if given is None and is_due:
+            self._optional = replace(self._optional, pooler_asked_at=now)
+            try:
+                told = self._database.pooler_clients()
+            except Unreachable as error:
+                self._failures.report("pooler.not_asked", f"{error}; {_SAY_IT}")
+            else:
+                self._optional = replace(self._optional, pooler_clients=told)
+        return PoolerClients(given=given, told=self._optional.pooler_clients)
 
     @contextmanager
     def _reporting_failure(self, what: str) -> Generator[None]:

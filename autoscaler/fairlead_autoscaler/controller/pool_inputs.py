@@ -5,12 +5,15 @@ while the database does not answer, and dates what a watch showed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from fairlead.policy import Pool, glob
+from fairlead_autoscaler.controller.budget import PoolerClients
 from fairlead_autoscaler.controller.database_snapshot import Snapshot
 from fairlead_autoscaler.decision import inputs
+from fairlead_autoscaler.decision.quotas import Room
+from fairlead_autoscaler.decision.reasons import Reason
 from fairlead_autoscaler.kube import port
 
 
@@ -28,6 +31,18 @@ class DatabaseClock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotasRead:
+    """The quotas as they were read, and the pods that each pool had then.
+
+    Pods that we add later count; others' changes are seen when they are read again.
+    """
+
+    limits: tuple[inputs.QuotaLimit, ...] = ()
+    defaults: inputs.ContainerDefaults = field(default_factory=inputs.ContainerDefaults)
+    pods: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """All that is known of all pools."""
 
@@ -40,8 +55,9 @@ class Observation:
     """Our own clock at the observation."""
     autoscalers: Mapping[str, tuple[str, ...]]
     """Other autoscalers, by the Deployment that they target."""
-    pods_max: int | None
-    """Pods of all pools together that quotas allow; None: no quota counts pods."""
+    quotas: QuotasRead
+    pooler: PoolerClients | None
+    """What the pooler before PostgreSQL accepts; None: programs connect to it directly."""
 
     @property
     def now(self) -> datetime:
@@ -53,8 +69,9 @@ def inputs_of(
     observation: Observation,
     pool: str,
     *,
-    connections: int,
-    pods_max: int | None,
+    connections: int | None,
+    details: Mapping[Reason, str],
+    room: Room | None,
     pending: bool,
     write_failed: bool,
 ) -> inputs.Inputs:
@@ -63,8 +80,9 @@ def inputs_of(
     Args:
         observation: All that is known.
         pool: One that has a Deployment.
-        connections: What the pool's pods may use together.
-        pods_max: The most pods it may have, terminating ones counted; None: no quota.
+        connections: What the pool's pods may use together; None: nothing bounds them.
+        details: What limits are that all pools share.
+        room: What quotas allow it; None: none counts its pods.
         pending: Whether it has a job that is due, if that was read.
         write_failed: Whether its last write was refused or its outcome is unknown.
     """
@@ -73,7 +91,6 @@ def inputs_of(
     )
     uids = {each.uid for each in pods}
     found = observation.cluster.deployments[pool]
-    here = found.replicas + sum(each.terminating for each in pods)
     return inputs.Inputs(
         now=observation.now,
         answered=observation.answered,
@@ -83,12 +100,33 @@ def inputs_of(
         autoscalers=observation.autoscalers.get(found.name, ()),
         pods=pods,
         workers=tuple(each for each in observation.snapshot.workers if each.pool == pool),
-        loads=tuple(each for each in observation.snapshot.loads if each.pod_uid in uids),
+        loads=tuple(
+            each
+            for each in observation.snapshot.loads
+            if each.pool == pool and each.pod_uid in uids
+        ),
         pending=pending,
         connections=connections,
-        quota_pods=None if pods_max is None else max(0, pods_max - here),
+        quota_pods_max=None if room is None else room.pods,
+        details={**details, **({} if room is None else {Reason.AT_QUOTA: room.limit})},
         write_failed=write_failed,
     )
+
+
+def pods_of(cluster: port.ClusterSnapshot, *, asked: bool) -> dict[str, int]:
+    """Return the pods of each pool, with those that terminate.
+
+    Args:
+        cluster: What the watches know.
+        asked: Whether pods count that are asked for and not created yet.
+    """
+    found = dict[str, int]()
+    for pool, deployment in cluster.deployments.items():
+        pods = [each for each in cluster.pods if each.pool == pool]
+        terminating = sum(each.terminating for each in pods)
+        here = len(pods) - terminating
+        found[pool] = (max(here, deployment.replicas) if asked else here) + terminating
+    return found
 
 
 def pools_with_work(queues: Sequence[str], pools: Sequence[Pool]) -> frozenset[str]:

@@ -5,7 +5,7 @@ moment. A failed write is repeated at a later step; of a pool's events, and of t
 only the last one is kept for that. An event whose answer was lost may be recorded twice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import yaml
@@ -19,7 +19,7 @@ from fairlead_autoscaler.controller.failure_log import FailureLog
 from fairlead_autoscaler.controller.options import Leadership
 from fairlead_autoscaler.controller.policy_sync import SyncedDocument
 from fairlead_autoscaler.decision.inputs import Inputs
-from fairlead_autoscaler.decision.reasons import SENTENCES, Reason
+from fairlead_autoscaler.decision.reasons import Reason, sentence
 from fairlead_autoscaler.decision.result import Decision
 from fairlead_autoscaler.kube.port import (
     BusyError,
@@ -209,7 +209,7 @@ class Publisher:
             pool=report.pool,
             replicas=decision.replicas,
             reason=decision.reason.value,
-            message=SENTENCES[decision.reason],
+            message=sentence(decision.reason, decision.details),
             limited_by=[each.value for each in decision.limited],
             forbidden_by=[each.value for each in decision.forbidden],
         )
@@ -251,18 +251,27 @@ def _event(report: PoolReport) -> Event | None:
         type="Warning" if bad else "Normal",
         reason=decision.reason.value,
         action=EVENT_OBSERVED if scale is None else EVENT_SCALED,
-        note=f"{pods}: {SENTENCES[decision.reason]}",
+        note=f"{pods}: {sentence(decision.reason, decision.details)}",
     )
 
 
 def policy_status(
-    *, version: Mapping[str, object] | None, source: str, refused: str | None
+    *,
+    version: Mapping[str, object] | None,
+    source: str,
+    refused: str | None,
+    author: str = "",
+    places: Sequence[str] = (),
 ) -> Status:
-    """Return the status of the policy."""
+    """Return the status of the policy, with what else writes it."""
     status_now: Status = {"source": source}
     if version is not None:
         status_now |= version
     status_now["accepted"] = refused is None
     if refused is not None:
         status_now["refused"] = refused
+    if author:
+        status_now["author"] = author
+    if places:
+        status_now["writtenElsewhere"] = list(places)
     return status_now

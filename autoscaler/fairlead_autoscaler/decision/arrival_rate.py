@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from math import exp, sqrt
 
 from fairlead_autoscaler.decision.inputs import Demand
-from fairlead_autoscaler.decision.slot_demand import due_within
+from fairlead_autoscaler.decision.slot_demand import jobs_due_within
 
 QUICK_SECONDS = 20.0
 SLOW_SECONDS = 180.0
@@ -69,8 +69,7 @@ def learned(arrival_rate: ArrivalRate | None, demand: Demand, busy_slots: int) -
     became = demand.became_runnable_total - former.became_runnable_total
     if demand.epoch != former.epoch or became < 0:
         return replace(arrival_rate, row=demand, owed=0.0, due_jobs=0.0)
-    mean = former.service_mean
-    due = due_within(former, seconds) / mean if mean > 0 else 0.0
+    due = jobs_due_within(former, seconds)
     useful = float(demand.slots_useful)
     came = max(0.0, became - due - arrival_rate.owed)
     return ArrivalRate(

@@ -4,8 +4,9 @@ The controller, the benchmark's simulation and `fairlead dev` call the same func
 again with the state it returned and the same inputs, it asks for no second write.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decision import (
@@ -14,6 +15,7 @@ from fairlead_autoscaler.decision import (
     drains,
     fleet,
     foreign_writers,
+    readiness,
     startup_delay,
 )
 from fairlead_autoscaler.decision.drains import MARK_DURATION, DrainMove, PoolPods
@@ -23,8 +25,9 @@ from fairlead_autoscaler.decision.goal import Goal, PoolHistory, is_empty, pool_
 from fairlead_autoscaler.decision.guards import SILENT, Guards, guards, stale_seconds
 from fairlead_autoscaler.decision.inputs import Inputs
 from fairlead_autoscaler.decision.limits import ScaleUp, limited_scale_up
-from fairlead_autoscaler.decision.reasons import Reason
+from fairlead_autoscaler.decision.reasons import DemandTerm, Reason
 from fairlead_autoscaler.decision.result import Decision, State
+from fairlead_autoscaler.decision.slot_demand import TICK_SECONDS, fires_within
 from fairlead_autoscaler.decision.stabilization import NeedPoint, highest, with_need
 
 SCALE_UPS_KEPT = timedelta(minutes=10)
@@ -65,7 +68,13 @@ def decide(state: State, inputs: Inputs, config: Autoscale) -> Decision:
     state, situation = _learn(state, inputs, config)
     # 2. What is forbidden?
     guard = guards(
-        inputs, situation.fleet, state.writers, situation.known.stale_seconds, config
+        inputs,
+        state.writers,
+        config,
+        stale=situation.known.stale_seconds,
+        pod_may_return=readiness.may_return(
+            state.lost, situation.fleet, inputs.now, situation.known.start_seconds
+        ),
     )
     # 3. How many pods are needed now, and how many were recently?
     goal = pool_goal(situation.known, inputs, situation.fleet, config)
@@ -92,11 +101,12 @@ def _learn(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _Sit
         state.startup_delays, here, tuple(each.at for each in state.scale_ups)
     )
     start_seconds = learned.delay_seconds(config.start_prior)
+    ahead_seconds = learned.ahead_seconds(config.start_prior, now)
     stale = stale_seconds(demand, now)
     rated, empty_since = state.arrival_rate, state.empty_since
     if demand is not None and stale is None:
         rated = arrival_rate.learned(rated, demand, here.running)
-        empty = is_empty(demand, here, start_seconds)
+        empty = is_empty(demand, here, ahead_seconds, replicas)
         empty_since = (empty_since or now) if empty else None
     started_at = state.started_at or now
     silent = (now - started_at).total_seconds() if demand is None else stale
@@ -107,25 +117,23 @@ def _learn(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _Sit
         startup_delays=learned,
         empty_since=empty_since,
         drains=marks,
+        lost=readiness.observed(state.lost, here, now),
         writers=writers,
         scale_ups=tuple(each for each in state.scale_ups if now - each.at < SCALE_UPS_KEPT),
     )
     known = PoolHistory(
         arrival_rate=rated,
         start_seconds=start_seconds,
+        ahead_seconds=ahead_seconds,
         stale_seconds=stale,
         silent_seconds=silent,
         empty_since=empty_since,
         replicas=replicas,
     )
-    situation = _Situation(
-        inputs=inputs,
-        config=config,
-        fleet=here,
-        pods_now=drains.sorted_pods(marks, here, now, replicas),
-        known=known,
+    pods_now = drains.sorted_pods(marks, here, now, replicas)
+    return state, _Situation(
+        inputs=inputs, config=config, fleet=here, pods_now=pods_now, known=known
     )
-    return state, situation
 
 
 def _failed_at(writers: WriterState, inputs: Inputs) -> datetime | None:
@@ -209,6 +217,20 @@ def _shrink(state: State, situation: _Situation, goal: Goal, recent: int) -> _St
     return _Step(move=move, pods=pods, reason=reason, limited=goal.limited)
 
 
+def _details(situation: _Situation, goal: Goal) -> Mapping[Reason, str]:
+    """Return what limits are, and of scheduled work which schedules' fires it has."""
+    details, demand = situation.inputs.details, situation.inputs.demand
+    if goal.term is not DemandTerm.SCHEDULED or demand is None:
+        return details
+    fires = fires_within(demand, situation.known.ahead_seconds + TICK_SECONDS)
+    if not fires:
+        return details
+    jobs = sum(each.jobs for each in fires)
+    first = datetime.fromtimestamp(fires[0].at, UTC)
+    said = f"of them {jobs} by schedules, from {first:%H:%M:%S} UTC on"
+    return {**details, Reason.SCHEDULED_WORK: said}
+
+
 def _with_write(writers: WriterState, replicas: int, situation: _Situation) -> WriterState:
     """Return what is known once this number of pods has been requested."""
     written = KnownReplicas(
@@ -250,8 +272,10 @@ def _decision(
         forbidden=guard.all,
         term=goal.term,
         slot_demand=goal.slot_demand,
+        details=_details(situation, goal),
         recommended=goal.pods,
         start_seconds=situation.known.start_seconds,
+        ahead_seconds=situation.known.ahead_seconds,
         conditions=updated,
         conditions_changed=conditions.has_changed(state.conditions, updated),
         state=replace(state, conditions=updated),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from fairlead.policy.autoscale import PODS_MAX, Autoscale
 from fairlead_autoscaler.decision import limits, schedules
@@ -11,6 +12,7 @@ from fairlead_autoscaler.decision.guards import silence
 from fairlead_autoscaler.decision.inputs import Demand, Inputs
 from fairlead_autoscaler.decision.reasons import OF_TERM, DemandTerm, Reason
 from fairlead_autoscaler.decision.slot_demand import (
+    SOON_SECONDS,
     TICK_SECONDS,
     DemandInputs,
     SlotDemand,
@@ -27,6 +29,8 @@ class PoolHistory:
 
     arrival_rate: ArrivalRate | None
     start_seconds: float
+    ahead_seconds: float
+    """The same where pods may wait for a node: what falls due within it is planned for."""
     stale_seconds: float | None
     """Age of a demand row that is too old; None: the row is fresh."""
     silent_seconds: float | None
@@ -58,7 +62,7 @@ class Goal:
 
 def pool_goal(known: PoolHistory, inputs: Inputs, fleet: Fleet, config: Autoscale) -> Goal:
     """Return what the pool needs."""
-    scheduled = schedules.bounds(config, inputs.now, ahead_seconds=known.start_seconds)
+    scheduled = schedules.bounds(config, inputs.now, ahead_seconds=known.ahead_seconds)
     lowest = limits.floor_of(config, scheduled, silent_seconds=known.silent_seconds)
     if inputs.demand is None or known.stale_seconds is not None:
         found = _without_demand(known, inputs)
@@ -67,23 +71,33 @@ def pool_goal(known: PoolHistory, inputs: Inputs, fleet: Fleet, config: Autoscal
     is_fallback_active = limits.is_fallback_active(config, known.silent_seconds)
     lifted = Reason.FALLBACK if is_fallback_active else Reason.FLOOR
     above = lowest > found.pods
-    bounded = limits.capped(max(found.pods, lowest), config, scheduled)
+    capped = partial(
+        limits.capped,
+        config=config,
+        scheduled=scheduled,
+        quota=limits.quota_cap(inputs, fleet),
+    )
+    bounded = capped(max(found.pods, lowest))
     return Goal(
         pods=bounded.pods,
-        lasting=limits.capped(max(found.lasting, lowest), config, scheduled).pods,
-        soon=limits.capped(found.soon, config, scheduled).pods,
+        lasting=capped(max(found.lasting, lowest)).pods,
+        soon=capped(found.soon).pods,
         reason=lifted if above else found.reason,
         limited=bounded.limited,
         term=DemandTerm.FLOOR if above else found.term,
         slot_demand=found.slot_demand,
-        cap=limits.capped(PODS_MAX, config, scheduled).pods,
+        cap=capped(PODS_MAX).pods,
         empty=found.empty,
     )
 
 
-def is_empty(demand: Demand, fleet: Fleet, start_seconds: float) -> bool:
-    """Return whether nothing waits, runs, or falls due before a pod could have started."""
-    due = due_within(demand, start_seconds + TICK_SECONDS)
+def is_empty(demand: Demand, fleet: Fleet, ahead_seconds: float, replicas: int) -> bool:
+    """Return whether nothing waits, runs, or falls due before a pod could have started.
+
+    Pods that are there are kept for what falls due soon, however fast they start.
+    """
+    ahead = ahead_seconds + TICK_SECONDS
+    due = due_within(demand, max(SOON_SECONDS, ahead) if replicas > 0 else ahead)
     idle = fleet.running == 0 and demand.oldest_runnable_at is None
     return idle and demand.work_slot_seconds <= 0 and due <= 0
 
@@ -108,6 +122,7 @@ def _from_demand(
         due_jobs=known.arrival_rate.due_jobs if known.arrival_rate else 0.0,
         rising=known.arrival_rate is not None and known.arrival_rate.rising,
         start_seconds=known.start_seconds,
+        ahead_seconds=known.ahead_seconds,
         serving_slots=fleet.serving_slots(inputs.now),
         held_slots=fleet.held_slots(inputs.now, max(left, known.start_seconds)),
         running=fleet.running,

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fairlead.policy.autoscale import Autoscale
-from fairlead_autoscaler.decision.fleet import Fleet
 from fairlead_autoscaler.decision.foreign_writers import WriterState
 from fairlead_autoscaler.decision.inputs import Demand, Deployment, Inputs
 from fairlead_autoscaler.decision.reasons import Reason
@@ -50,21 +49,26 @@ class Guards:
 
 
 def guards(
-    inputs: Inputs, fleet: Fleet, writers: WriterState, stale: float | None, config: Autoscale
+    inputs: Inputs,
+    writers: WriterState,
+    config: Autoscale,
+    *,
+    stale: float | None,
+    pod_may_return: bool,
 ) -> Guards:
     """Return what is forbidden now.
 
     Args:
         inputs: The pool's inputs.
-        fleet: Its pods.
         writers: What is known of other writers.
-        stale: As `stale_seconds` returns it.
         config: The pool's section of the policy.
+        stale: As `stale_seconds` returns it.
+        pod_may_return: As `readiness.may_return` returns it.
     """
     return Guards(
         anything=_anything(inputs, writers, config),
         adding=Reason.HELD_OUT if config.hold_out else None,
-        removing=_removing(inputs, fleet, stale, config),
+        removing=_removing(inputs, config, stale=stale, pod_may_return=pod_may_return),
     )
 
 
@@ -92,7 +96,7 @@ def _anything(inputs: Inputs, writers: WriterState, config: Autoscale) -> Reason
 
 
 def _removing(
-    inputs: Inputs, fleet: Fleet, stale: float | None, config: Autoscale
+    inputs: Inputs, config: Autoscale, *, stale: float | None, pod_may_return: bool
 ) -> Reason | None:
     if stale is not None:
         return silence(inputs.demand)
@@ -103,23 +107,10 @@ def _removing(
         return Reason.ROLLOUT_STUCK if stuck else Reason.ROLLOUT_IN_PROGRESS
     if config.hold_in:
         return Reason.HELD_IN
-    return Reason.PODS_NOT_READY if _lost_readiness(inputs, fleet) else None
+    return Reason.PODS_NOT_READY if pod_may_return else None
 
 
 def _is_rolling_out(deployment: Deployment) -> bool:
     """Return whether a rollout runs; `updated < replicas` would miss its end."""
     observed = deployment.observed_generation == deployment.generation
     return not observed or deployment.updated_replicas != deployment.status_replicas
-
-
-def _lost_readiness(inputs: Inputs, fleet: Fleet) -> bool:
-    """Return whether a pod that was ready is not, without being empty under a mark.
-
-    The ReplicaSet would delete it before the pods that were chosen.
-    """
-    return any(
-        each.pod.was_ready
-        and not each.pod.ready
-        and not (each.is_marked(inputs.now) and each.worker and each.worker.drained_at)
-        for each in fleet.members
-    )

@@ -5,11 +5,26 @@ time of its last answer plus what has passed on the process's own clock. Every o
 that clock too, except a pod's creation, which only the API server knows.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
+
+from fairlead_autoscaler.decision.reasons import Reason
 
 SCHEDULED_WITHIN_SECONDS = (5, 20, 60, 180)
 """The horizons, from now, of the entries of `Demand.scheduled_slot_seconds`."""
+FIRES_WITHIN_SECONDS = 600
+"""How far ahead the scheduler says what schedules will fire."""
+
+
+class Fires(NamedTuple):
+    """What schedules will fire within five seconds."""
+
+    at: float
+    """When these begin, in seconds since 1970."""
+    jobs: int
+    slot_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +45,10 @@ class Demand:
     work_slot_seconds: float
     """Estimated duration of all jobs that may run now and have not started."""
     slots_useful: int
-    """Slots that what runs and what may run now would use at once."""
+    """Slots that what runs and what may run now would use at once, those kept beside long jobs
+    for short ones included."""
+    slots_kept: int
+    """Of these, the kept ones."""
     slots_allowed: int
     """Slots that the policy would let be busy at once if every lane had enough work."""
     oldest_runnable_at: datetime | None
@@ -41,6 +59,8 @@ class Demand:
     """Mean seconds that a job takes."""
     service_variance: float
     """Variance of that, in seconds squared."""
+    fires: tuple[Fires, ...] = ()
+    """What schedules will fire, the soonest first, as far ahead as `FIRES_WITHIN_SECONDS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +109,64 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What a container requests and is limited to, in thousandths, by resource."""
+
+    requests: Mapping[str, int] = field(default_factory=dict[str, int])
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    restarts: bool = False
+    """Whether an init container goes on beside the others: a sidecar."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodTemplate:
+    """What quotas count of a pool's pods."""
+
+    containers: tuple[Resources, ...] = ()
+    inits: tuple[Resources, ...] = ()
+    """In the order in which they start."""
+    whole: Resources = field(default_factory=Resources)
+    """Of the pod itself, where it says so; it counts in place of the containers'."""
+    overhead: Mapping[str, int] = field(default_factory=dict[str, int])
+    priority_class: str = ""
+    has_deadline: bool = False
+    """Whether the pod ends by itself after some time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerDefaults:
+    """What LimitRanges fill in for a container that does not say it."""
+
+    requests: Mapping[str, int] = field(default_factory=dict[str, int])
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Which pods a quota counts."""
+
+    name: str
+    operator: str = "Exists"
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaLimit:
+    """One limit of a quota."""
+
+    quota: str
+    """Its name."""
+    resource: str
+    """As the quota calls it: `pods`, `requests.cpu`, `limits.memory`."""
+    hard: str
+    """The limit, as the quota has it."""
+    left: int
+    """What was left of it, in thousandths."""
+    scopes: tuple[Scope, ...] = ()
+    """All of them hold for the pods that it counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """A pool's Deployment; the Kubernetes port reads it and the decision uses it as it is."""
 
@@ -108,6 +186,7 @@ class Deployment:
     """0 too where the server does not count them."""
     past_deadline: bool = False
     """Whether a rollout made no progress for as long as it may."""
+    template: PodTemplate = field(default_factory=PodTemplate)
     owner: str | None = None
     """Who else wrote `replicas` last, by its managed fields; None: we did, or no one else.
 
@@ -137,7 +216,9 @@ class Inputs:
     """Whether the pool has an unfinished job that is due; read only while it is at zero."""
     connections: int | None = None
     """PostgreSQL connections that the pool's pods may hold together; None: no budget."""
-    quota_pods: int | None = None
-    """Pods that quotas allow on top of those requested; None: no quota counts pods."""
+    quota_pods_max: int | None = None
+    """The most pods, with those that terminate, that quotas allow; None: none counts them."""
+    details: Mapping[Reason, str] = field(default_factory=dict[Reason, str])
+    """What a limit is, for those of which it is worth saying."""
     write_failed: bool = False
     """Whether the last decision's `scale` was refused or its outcome is unknown."""

@@ -7,7 +7,7 @@
 | a schedule's `max` | at most | yes |
 | `cost` | as many as fit into the hour's budget | yes |
 | connections | as many as fit into the budget, terminating pods included | no |
-| quota | as many more as the namespace allows | no |
+| quota | as many as the namespace allows, terminating pods included | if not created |
 | starting | none more while that many have not started | no |
 | step | the larger of 8 more and twice as many in 15 s | no |
 | unschedulable | none more once one has waited for a node 30 s beyond a start delay | no |
@@ -48,15 +48,39 @@ class Bounded:
     limited: tuple[Reason, ...] = ()
 
 
-def capped(pods: int, config: Autoscale, scheduled: ScheduledBounds) -> Bounded:
-    """Apply the caps, which also remove pods."""
+def capped(
+    pods: int, config: Autoscale, scheduled: ScheduledBounds, *, quota: int | None = None
+) -> Bounded:
+    """Apply the caps, which also remove pods.
+
+    Args:
+        pods: The target.
+        config: The pool's section of the policy.
+        scheduled: The bounds of its schedules.
+        quota: As `quota_cap` returns it.
+    """
     caps = [(config.max, Reason.AT_MAX)]
     if scheduled.max is not None:
         caps.append((scheduled.max, Reason.AT_SCHEDULE_MAX))
     if config.cost is not None:
         affordable = floor(round(config.cost.hour_max / config.cost.pod_hour, 9))
         caps.append((affordable, Reason.AT_COST_MAX))
+    if quota is not None:
+        caps.append((quota, Reason.AT_QUOTA))
     return _least(pods, caps)
+
+
+def quota_cap(inputs: Inputs, fleet: Fleet) -> int | None:
+    """Return the most pods to ask for, which are never fewer than there are; None: no quota.
+
+    Pods that were asked for and that a quota keeps from being created are given up. Otherwise
+    the ReplicaSet tries ever less often, and once the quota has room it takes a quarter of an
+    hour to see it; a higher number of replicas has it try at once.
+    """
+    if inputs.quota_pods_max is None:
+        return None
+    here = len(fleet.members) + fleet.unseen
+    return max(here, inputs.quota_pods_max - fleet.terminating)
 
 
 def floor_of(
@@ -110,9 +134,8 @@ def limited_scale_up(
     if inputs.connections is not None:
         fit = inputs.connections // config.connections_per_pod - fleet.terminating
         caps.append((max(here, fit), Reason.AT_CONNECTIONS))
-    if inputs.quota_pods is not None:
-        # The quota's remainder does not include our own unobserved write either.
-        fit = inputs.deployment.replicas + max(0, inputs.quota_pods)
+    if inputs.quota_pods_max is not None:
+        fit = inputs.quota_pods_max - fleet.terminating
         caps.append((max(here, fit), Reason.AT_QUOTA))
     if here > 0:
         not_created = max(0, here - len(fleet.members))

@@ -4,6 +4,7 @@ The reasons are few and fixed: they are labels of metrics, reasons of events and
 words of the command line. Cases that one row of the table of conditions covers share a reason.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -97,7 +98,7 @@ SENTENCES = {
     Reason.AT_MAX: "max is reached",
     Reason.AT_SCHEDULE_MAX: "a schedule's max is reached",
     Reason.AT_COST_MAX: "cost.hourMax allows no more",
-    Reason.AT_CONNECTIONS: "PostgreSQL has no connections for more",
+    Reason.AT_CONNECTIONS: "PostgreSQL, or the pooler before it, has no connections for more",
     Reason.AT_QUOTA: "the namespace's quota allows no more",
     Reason.AT_STARTING_MAX: "startingMax pods have not started yet",
     Reason.AT_STEP: "no more than twice as many, or eight more, are added in 15 s",
@@ -115,6 +116,12 @@ SENTENCES = {
     Reason.DRY_RUN: "dryRun is true: this is only reported",
     Reason.ROLLOUT_IN_PROGRESS: "a rollout is under way: no pod is removed",
     Reason.ROLLOUT_STUCK: "a rollout makes no progress: no pod is removed",
-    Reason.PODS_NOT_READY: "a pod that was ready is not: no pod is removed",
+    Reason.PODS_NOT_READY: "a pod that was ready is not, and may come back: no pod is removed",
 }
 """The sentence of each reason: one for log, events, status and command line."""
+
+
+def sentence(reason: Reason, details: Mapping[Reason, str]) -> str:
+    """Return the sentence of a reason, with what is known of the limit that it names."""
+    said = SENTENCES[reason]
+    return f"{said}: {details[reason]}" if reason in details else said

@@ -1,5 +1,6 @@
 """What is decided for a pool, and what is remembered until the next decision."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -8,6 +9,7 @@ from fairlead_autoscaler.decision.conditions import ConditionState
 from fairlead_autoscaler.decision.drains import Drains
 from fairlead_autoscaler.decision.foreign_writers import WriterState
 from fairlead_autoscaler.decision.limits import ScaleUp
+from fairlead_autoscaler.decision.readiness import Lost
 from fairlead_autoscaler.decision.reasons import DemandTerm, Reason
 from fairlead_autoscaler.decision.slot_demand import SlotDemand
 from fairlead_autoscaler.decision.stabilization import NeedPoint
@@ -29,6 +31,8 @@ class State:
     scale_ups: tuple[ScaleUp, ...] = ()
     empty_since: datetime | None = None
     drains: Drains = field(default_factory=Drains)
+    lost: tuple[Lost, ...] = ()
+    """Pods that are ready no more."""
     writers: WriterState = field(default_factory=WriterState)
     conditions: tuple[ConditionState, ...] = ()
 
@@ -56,10 +60,14 @@ class Decision:
     term: DemandTerm | None = None
     """The largest term; None: the demand is unknown."""
     slot_demand: SlotDemand | None = None
+    details: Mapping[Reason, str] = field(default_factory=dict[Reason, str])
+    """As `Inputs.details`; of scheduled work too, which schedules bring it."""
     recommended: int = 0
     """Pods by terms, floors and caps, before pacing and stabilization."""
     start_seconds: float = 0.0
     """How long a pod takes to start, as assumed by the decision."""
+    ahead_seconds: float = 0.0
+    """The same where pods wait for a node to be made: so far ahead is scheduled work seen."""
     conditions: tuple[ConditionState, ...]
     conditions_changed: bool
     """Whether a condition changed."""

@@ -4,7 +4,7 @@
 |---|---|
 | steady | the fewest with which at most 1 % of arrivals wait over 70 % of the objective |
 | drain | the load, what empties the backlog in time, and held slots; only while in danger |
-| scheduled | the load, and what falls due within a start delay, over 40 % of the objective |
+| scheduled | the load, and what falls due before a pod is there, over 40 % of the objective |
 | running | what runs, and what is kept warm on top |
 
 Existing jobs, and those that fall due, bound drain and scheduled: one job of an hour can use
@@ -20,7 +20,7 @@ from math import ceil, inf
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decision.erlang import slots_needed
 from fairlead_autoscaler.decision.fleet import spread_of
-from fairlead_autoscaler.decision.inputs import SCHEDULED_WITHIN_SECONDS, Demand
+from fairlead_autoscaler.decision.inputs import SCHEDULED_WITHIN_SECONDS, Demand, Fires
 from fairlead_autoscaler.decision.reasons import DemandTerm
 
 TICK_SECONDS = 5.0
@@ -47,6 +47,9 @@ class DemandInputs:
     rising: bool
     """Whether the rate rises by more than chance explains."""
     start_seconds: float
+    ahead_seconds: float
+    """How long a pod takes to be there where it may wait for a node: what falls due within it
+    is planned for."""
     serving_slots: int
     held_slots: int
     """Of these, slots that do not come free in time nor before a new pod would be up."""
@@ -113,10 +116,9 @@ def term_slots(demand: Demand, situation: DemandInputs, config: Autoscale) -> Sl
     objective = config.objective.total_seconds()
     load = min(situation.arrival_rate * demand.service_mean, float(situation.slots_max))
     steady = _steady(demand, situation, load=load, wait_seconds=OBJECTIVE_SHARE * objective)
-    ahead = situation.start_seconds + TICK_SECONDS
-    due = due_within(demand, ahead)
-    mean = demand.service_mean or 1.0
-    soon = due_within(demand, max(SOON_SECONDS, ahead))
+    ahead = situation.ahead_seconds + TICK_SECONDS
+    within = max(SOON_SECONDS, ahead)
+    due, soon = due_within(demand, ahead), due_within(demand, within)
     return SlotDemand(
         steady=float(steady),
         drain=_drain(demand, situation, load=load, config=config),
@@ -125,9 +127,9 @@ def term_slots(demand: Demand, situation: DemandInputs, config: Autoscale) -> Sl
         due_running=situation.due_jobs,
         soon=min(
             max(_scheduled(soon, load=load, objective=objective), load + situation.due_jobs),
-            demand.slots_useful + soon / mean,
+            demand.slots_useful + jobs_due_within(demand, within),
         ),
-        useful=_useful(demand, situation) + due / mean,
+        useful=_useful(demand, situation) + jobs_due_within(demand, ahead),
         allowed=float(
             demand.slots_allowed
             if situation.rising
@@ -146,7 +148,25 @@ def _useful(demand: Demand, situation: DemandInputs) -> float:
 
 
 def due_within(demand: Demand, seconds: float) -> float:
-    """Return the slot-seconds that fall due within a time, interpolated between horizons."""
+    """Return the slot-seconds that fall due within a time, what schedules fire included."""
+    fires = sum(each.slot_seconds for each in fires_within(demand, seconds))
+    return _delayed_within(demand, seconds) + fires
+
+
+def jobs_due_within(demand: Demand, seconds: float) -> float:
+    """Return how many jobs that is: of delayed ones only the work was counted."""
+    fires = sum(each.jobs for each in fires_within(demand, seconds))
+    return _delayed_within(demand, seconds) / (demand.service_mean or 1.0) + fires
+
+
+def fires_within(demand: Demand, seconds: float) -> tuple[Fires, ...]:
+    """Return what schedules fire within a time; their instants are known."""
+    until = demand.at.timestamp() + seconds
+    return tuple(each for each in demand.fires if each.at <= until)
+
+
+def _delayed_within(demand: Demand, seconds: float) -> float:
+    """Return the slot-seconds of delayed jobs, interpolated between horizons."""
     before_seconds, before = 0.0, 0.0
     counted = demand.scheduled_slot_seconds
     for within, work in zip(SCHEDULED_WITHIN_SECONDS, counted, strict=True):
@@ -192,9 +212,9 @@ def _drain(demand: Demand, situation: DemandInputs, *, load: float, config: Auto
 
     A serving slot is assumed to come free after a job's mean, as most do. A held one is not:
     otherwise the backlog would be planned onto slots that take none of it, and a full pool of
-    long jobs would never grow.
+    long jobs would never grow. Nor is one that is kept for short jobs.
     """
-    work, held = demand.work_slot_seconds, situation.held_slots
+    work, held = demand.work_slot_seconds, situation.held_slots + demand.slots_kept
     free = situation.serving_slots - held
     if work <= 0:
         return 0.0

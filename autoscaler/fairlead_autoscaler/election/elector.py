@@ -10,6 +10,10 @@ than others wait. So it stops before another may begin, by the difference of the
 its write was delayed for long. The record's version makes each write conditional: a late one
 changes nothing.
 
+A record that is missing is created: by its holder at once, while the holder still trusts it,
+and by another candidate once it has seen none for as long as a Lease lasts, since the record
+that was deleted may have had a holder. Only one of two creations succeeds.
+
 Nothing fences the cluster itself. A holder that checks its trust, is frozen, and thaws after
 another took over may still send one request; those carry a version of their own.
 """
@@ -61,6 +65,7 @@ class NextStep(Enum):
 
     READ = "read"
     WRITE = "write"
+    CREATE = "create"
     REST = "rest"
 
 
@@ -72,7 +77,13 @@ class Election:
     """Unique to the process, so that a restarted one never mistakes itself for the holder."""
     timing: Timing = field(default_factory=Timing)
     observed: Lease | None = None
-    """The record as last seen; None: it must be read before a write."""
+    """The record as last seen; None: it must be read before a write, or it is missing."""
+    missing_since: float | None = None
+    """Since when there has been no record, as far as was seen; None: there is one, or it is
+    not known."""
+    transitions: int = 0
+    """How often the Lease had changed hands when the record was last seen: one that is created
+    anew counts on."""
     changed_at: float = 0.0
     """When the record was first seen in its present version."""
     fresh: bool = False
@@ -90,9 +101,17 @@ class Election:
         until = self.trusted_until
         return until is not None and now < until
 
+    def is_led(self, now: float) -> bool:
+        """Return whether somebody is known to lead: we do, or another's record is alive."""
+        if self.observed is None or self.observed.holder == self.identity:
+            return self.is_leader(now)
+        return self.expires_at is not None and now < self.expires_at
+
     @property
     def expires_at(self) -> float | None:
-        """When another may acquire the record; None: it may be acquired at once."""
+        """When another may acquire or create the record; None: it may be acquired at once."""
+        if self.missing_since is not None:
+            return self.missing_since + self.timing.lease_seconds
         if self.observed is None or not self.observed.holder:
             return None
         return self.changed_at + self.observed.duration_seconds
@@ -105,7 +124,7 @@ def next_step(election: Election, now: float) -> NextStep:
     """
     lease = election.observed
     if lease is None:
-        return NextStep.READ
+        return _next_without_record(election, now)
     if lease.holder == election.identity:
         return (
             NextStep.REST
@@ -118,22 +137,29 @@ def next_step(election: Election, now: float) -> NextStep:
     return NextStep.WRITE if expires_at is None or now >= expires_at else NextStep.REST
 
 
+def _next_without_record(election: Election, now: float) -> NextStep:
+    """Return whether to create a record that has just been seen to be missing."""
+    if not election.fresh or election.expires_at is None:
+        return NextStep.READ
+    may_create = election.is_leader(now) or now >= election.expires_at
+    return NextStep.CREATE if may_create else NextStep.REST
+
+
 def record_to_write(election: Election, at: datetime) -> Lease:
-    """Return the record that renews our Lease or acquires it.
+    """Return the record that renews our Lease, acquires it, or creates one of ours.
 
     Args:
-        election: One for which `next_step` returned WRITE.
+        election: One for which `next_step` returned WRITE or CREATE.
         at: The time of day, for people.
     """
     lease = election.observed
-    assert lease is not None
-    is_ours = lease.holder == election.identity
+    is_ours = lease is not None and lease.holder == election.identity
     return Lease(
-        version=lease.version,
+        version=lease.version if lease is not None else "",
         holder=election.identity,
         duration_seconds=election.timing.lease_seconds,
-        transitions=lease.transitions if is_ours else lease.transitions + 1,
-        acquired_at=lease.acquired_at if is_ours else at,
+        transitions=election.transitions if is_ours else election.transitions + 1,
+        acquired_at=lease.acquired_at if lease is not None and is_ours else at,
         renewed_at=at,
     )
 
@@ -151,8 +177,17 @@ def after_read(election: Election, lease: Lease, now: float) -> Election:
         return replace(election, fresh=True)
     if lease.holder == election.identity:
         # Our write succeeded but its answer was lost: only another write gives trust.
-        return replace(election, observed=lease, changed_at=now, fresh=False)
-    return replace(election, observed=lease, changed_at=now, fresh=True, started_at=None)
+        return replace(_seen(election, lease, now), fresh=False)
+    return replace(_seen(election, lease, now), started_at=None)
+
+
+def after_missing(election: Election, now: float) -> Election:
+    """Return what is known after a read or a write that found no record.
+
+    A holder's trust stays: nobody else creates a record until it is over.
+    """
+    since = now if election.missing_since is None else election.missing_since
+    return replace(election, observed=None, missing_since=since, fresh=True)
 
 
 def after_write(election: Election, lease: Lease, *, started_at: float, now: float) -> Election:
@@ -164,21 +199,21 @@ def after_write(election: Election, lease: Lease, *, started_at: float, now: flo
         started_at: When the write was begun, from which on it is trusted.
         now: When the answer arrived.
     """
-    return replace(election, observed=lease, changed_at=now, fresh=True, started_at=started_at)
+    return replace(_seen(election, lease, now), started_at=started_at)
 
 
 def after_failure(election: Election) -> Election:
     """Return what is known after a call that failed or whose outcome is unknown.
 
     The trust stays as it was, and expires by itself. The record must be read again; reading
-    it unchanged restarts no wait.
+    it unchanged restarts no wait. A record that was missing may have come and gone meanwhile.
     """
-    return replace(election, fresh=False)
+    return replace(election, fresh=False, missing_since=None)
 
 
 def after_conflict(election: Election) -> Election:
-    """Return what is known after a write was refused: the record was changed."""
-    return replace(election, observed=None, fresh=False)
+    """Return what is known after a write was refused: the record was changed, or created."""
+    return replace(election, observed=None, missing_since=None, fresh=False)
 
 
 def after_rest(election: Election) -> Election:
@@ -198,7 +233,7 @@ def rest_seconds(election: Election, now: float, chance: float) -> float:
     rest = timing.retry_seconds * (1 + timing.jitter * chance)
     expires_at = election.expires_at
     lease = election.observed
-    waits = lease is not None and lease.holder != election.identity
+    waits = lease is None or lease.holder != election.identity
     if waits and expires_at is not None and expires_at > now:
         return min(rest, expires_at - now)
     return rest
@@ -218,3 +253,15 @@ def release(election: Election, at: datetime) -> Lease | None:
 def after_release(election: Election) -> Election:
     """Return what is known once the Lease is released: it is no longer trusted."""
     return replace(election, started_at=None)
+
+
+def _seen(election: Election, lease: Lease, now: float) -> Election:
+    """Return what is known of a record that is new to us."""
+    return replace(
+        election,
+        observed=lease,
+        changed_at=now,
+        fresh=True,
+        missing_since=None,
+        transitions=lease.transitions,
+    )

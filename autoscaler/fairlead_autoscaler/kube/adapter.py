@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.decision.inputs import ContainerDefaults, Deployment, QuotaLimit
 from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.kube import convert, models
 from fairlead_autoscaler.kube.client import APPLY, WRITE_SECONDS, Client
@@ -223,6 +223,10 @@ class Cluster:
         """Replace the Lease of that version, and return it as stored."""
         return self._leases.write(lease)
 
+    def create_lease(self, lease: Lease) -> Lease:
+        """Create the Lease, and return it as stored."""
+        return self._leases.create(lease)
+
     def autoscalers(self) -> Mapping[str, tuple[str, ...]]:
         """Request the HorizontalPodAutoscalers, by the Deployment that they target."""
         body = self._client.call("GET", self._hpas, query=_LIST)
@@ -233,10 +237,15 @@ class Cluster:
                 found[target.name] = (*found.get(target.name, ()), each.metadata.name)
         return found
 
-    def quota_pods(self) -> int | None:
-        """Request how many pods the namespace's quotas would let be added."""
+    def quotas(self) -> tuple[QuotaLimit, ...]:
+        """Request the limits of the namespace's quotas."""
         body = self._client.call("GET", f"{self._core}/resourcequotas", query=_LIST)
-        return convert.quota_pods(models.read(models.QUOTAS, body).items)
+        return convert.quota_limits(models.read(models.QUOTAS, body).items)
+
+    def container_defaults(self) -> ContainerDefaults:
+        """Request what LimitRanges fill in."""
+        body = self._client.call("GET", f"{self._core}/limitranges", query=_LIST)
+        return convert.container_defaults(models.read(models.LIMIT_RANGES, body).items)
 
     def _watch(self, source: Source[W], mirror: Mirror[W, V]) -> Watch[W, V]:
         return Watch(

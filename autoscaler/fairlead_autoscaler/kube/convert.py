@@ -1,11 +1,20 @@
 """Convert models into the port's values."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.decision.inputs import (
+    ContainerDefaults,
+    Deployment,
+    PodTemplate,
+    QuotaLimit,
+    Resources,
+    Scope,
+)
 from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.kube import models
 from fairlead_autoscaler.kube.port import (
+    AUTHOR,
     DOCUMENT_KEY,
     FIELD_OWNER,
     POOL_LABEL,
@@ -13,9 +22,9 @@ from fairlead_autoscaler.kube.port import (
     Scale,
     WatchedPod,
 )
+from fairlead_autoscaler.kube.quantities import thousandths
 
 _ENDED = {"Succeeded", "Failed"}
-_FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _AT_FIRST = timedelta(seconds=1)
 """A kubelet sets `Ready: False` in the second in which it first sees a pod, or the next."""
@@ -76,6 +85,7 @@ def deployment(
         past_deadline=progress is not None
         and progress.status == "False"
         and progress.reason == "ProgressDeadlineExceeded",
+        template=template(read.spec.template.spec),
         owner=owner(read.metadata),
     )
 
@@ -107,7 +117,19 @@ def document(
         uid=read.metadata.uid,
         text=read.data.get(DOCUMENT_KEY, ""),
         version=read.metadata.resource_version,
+        writers=_writers(read.metadata),
+        author=read.metadata.annotations.get(AUTHOR, ""),
     )
+
+
+def _writers(metadata: models.ManagedObjectMeta) -> tuple[str, ...]:
+    """Return who wrote the policy, the last one first.
+
+    A writer that changes it takes it from the others, unless all of them apply the same.
+    """
+    owners = [each for each in metadata.managed_fields if each.has_key(DOCUMENT_KEY)]
+    ordered = sorted(owners, key=_since, reverse=True)
+    return tuple(dict.fromkeys(each.by for each in ordered if each.by))
 
 
 def is_older(version: str, than: str) -> bool:
@@ -132,23 +154,72 @@ def lease(read: models.LeaseObject) -> Lease:
     )
 
 
-def quota_pods(quotas: tuple[models.Quota, ...]) -> int | None:
-    """Return how many pods all quotas would let be added; None: none of them counts pods."""
-    left = [
-        max(0, hard - used)
+def template(read: models.PodSpec) -> PodTemplate:
+    """Return what quotas count of a pool's pods."""
+    return PodTemplate(
+        containers=tuple(_resources(each.resources) for each in read.containers),
+        inits=tuple(
+            _resources(each.resources, restarts=each.restart_policy == "Always")
+            for each in read.init_containers
+        ),
+        whole=_resources(read.resources),
+        overhead=_amounts(read.overhead),
+        priority_class=read.priority_class_name,
+        has_deadline=read.active_deadline_seconds is not None,
+    )
+
+
+def quota_limits(quotas: tuple[models.Quota, ...]) -> tuple[QuotaLimit, ...]:
+    """Return each limit of each quota; amounts that cannot be read are left out."""
+    return tuple(
+        QuotaLimit(
+            quota=quota.metadata.name,
+            resource=resource,
+            hard=hard,
+            left=most - used,
+            scopes=_scopes(quota.spec),
+        )
         for quota in quotas
-        for name in ("pods", "count/pods")
-        if (hard := count(quota.status.hard.get(name, ""))) is not None
-        and (used := count(quota.status.used.get(name, "0"))) is not None
+        for resource, hard in quota.status.hard.items()
+        if (most := thousandths(hard)) is not None
+        and (used := thousandths(quota.status.used.get(resource, "0"))) is not None
+    )
+
+
+def container_defaults(ranges: tuple[models.LimitRange, ...]) -> ContainerDefaults:
+    """Return what LimitRanges fill in; of two that say the same, the first by order."""
+    items = [
+        item
+        for each in reversed(ranges)
+        for item in each.spec.limits
+        if item.type == "Container"
     ]
-    return min(left, default=None)
+    requests, limits = dict[str, int](), dict[str, int]()
+    for item in items:
+        requests |= _amounts(item.default_request)
+        limits |= _amounts(item.default)
+    return ContainerDefaults(requests=requests, limits=limits)
 
 
-def count(quantity: str) -> int | None:
-    """Return a whole number as Kubernetes writes it: a thousand is `1k`; None: it is none."""
-    digits = quantity.rstrip("kMG")
-    factor = _FACTORS.get(quantity[len(digits) :])
-    return int(digits) * factor if digits.isdecimal() and factor is not None else None
+def _resources(read: models.ResourcesObject, *, restarts: bool = False) -> Resources:
+    return Resources(
+        requests=_amounts(read.requests), limits=_amounts(read.limits), restarts=restarts
+    )
+
+
+def _amounts(read: Mapping[str, str]) -> dict[str, int]:
+    found = ((name, thousandths(amount)) for name, amount in read.items())
+    return {name: amount for name, amount in found if amount is not None}
+
+
+def _scopes(spec: models.QuotaSpec) -> tuple[Scope, ...]:
+    return (
+        *(Scope(name=each) for each in spec.scopes),
+        *(
+            Scope(name=each.scope_name, operator=each.operator, values=each.values)
+            for each in spec.scope_selector.match_expressions
+        ),
+    )
 
 
 def _lost_readiness(read: models.PodObject, ready: models.ConditionObject | None) -> bool:

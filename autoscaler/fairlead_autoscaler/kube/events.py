@@ -15,7 +15,7 @@ _SAME_WITHIN_SECONDS = 360.0
 """How long a repeat counts as the same event; client-go's value."""
 _KEPT_MAX = 100
 _NOTE_BYTES_MAX = 1024
-_API = {"Deployment": "apps/v1", "ConfigMap": "v1"}
+_API = {"Deployment": "apps/v1", "ConfigMap": "v1", "Pod": "v1"}
 
 
 @dataclass(frozen=True, slots=True)

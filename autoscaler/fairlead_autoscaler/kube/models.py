@@ -31,6 +31,9 @@ class Part(BaseModel):
 
 
 Labels = Annotated[dict[str, str], BeforeValidator(_nothing_is_empty)]
+Amount = Annotated[str, BeforeValidator(str)]
+"""A quantity; JSON may have it as a number."""
+Amounts = Annotated[dict[str, Amount], BeforeValidator(_nothing_is_empty)]
 
 
 class OwnedReplicas(Part):
@@ -43,6 +46,9 @@ class OwnedFields(Part):
     """The fields that one manager owns."""
 
     spec: OwnedReplicas | None = Field(default=None, alias="f:spec")
+    data: Annotated[dict[str, object], BeforeValidator(_nothing_is_empty)] = Field(
+        default_factory=dict, alias="f:data"
+    )
 
 
 class ManagedFields(Part):
@@ -58,6 +64,10 @@ class ManagedFields(Part):
         """Whether `spec.replicas` is among them."""
         spec = self.fields_v1.spec if self.fields_v1 else None
         return spec is not None and spec.replicas is not None
+
+    def has_key(self, key: str) -> bool:
+        """Whether a ConfigMap's key is among them."""
+        return self.fields_v1 is not None and f"f:{key}" in self.fields_v1.data
 
 
 class Meta(Part):
@@ -76,6 +86,7 @@ class ManagedObjectMeta(Meta):
     """Metadata with the managed fields."""
 
     managed_fields: tuple[ManagedFields, ...] = ()
+    annotations: Labels = Field(default_factory=dict)
 
 
 class ConditionObject(Part):
@@ -105,10 +116,45 @@ class PodObject(Part):
     status: PodStatus = Field(default_factory=PodStatus)
 
 
+class ResourcesObject(Part):
+    """What a container, or a pod, requests and is limited to."""
+
+    requests: Amounts = Field(default_factory=dict)
+    limits: Amounts = Field(default_factory=dict)
+
+
+class ContainerObject(Part):
+    """A container."""
+
+    resources: ResourcesObject = Field(default_factory=ResourcesObject)
+    restart_policy: str = ""
+
+
+Containers = Annotated[tuple[ContainerObject, ...], BeforeValidator(lambda value: value or ())]
+
+
+class PodSpec(Part):
+    """What quotas count of a pod."""
+
+    containers: Containers = ()
+    init_containers: Containers = ()
+    resources: ResourcesObject = Field(default_factory=ResourcesObject)
+    overhead: Amounts = Field(default_factory=dict)
+    priority_class_name: str = ""
+    active_deadline_seconds: int | None = None
+
+
+class PodTemplateObject(Part):
+    """What pods are made from."""
+
+    spec: PodSpec = Field(default_factory=PodSpec)
+
+
 class DeploymentSpec(Part):
-    """The requested replicas."""
+    """The requested replicas, and what their pods are made from."""
 
     replicas: int = 1
+    template: PodTemplateObject = Field(default_factory=PodTemplateObject)
 
 
 class DeploymentStatus(Part):
@@ -145,7 +191,7 @@ class ScaleObject(Part):
 class ConfigMap(Part):
     """A ConfigMap."""
 
-    metadata: Meta
+    metadata: ManagedObjectMeta
     data: Labels = Field(default_factory=dict)
 
 
@@ -189,14 +235,57 @@ class HorizontalPodAutoscaler(Part):
 class QuotaStatus(Part):
     """The limits of a quota, and what is used of them."""
 
-    hard: Labels = Field(default_factory=dict)
-    used: Labels = Field(default_factory=dict)
+    hard: Amounts = Field(default_factory=dict)
+    used: Amounts = Field(default_factory=dict)
+
+
+class ScopeObject(Part):
+    """A requirement of a quota's scope."""
+
+    scope_name: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(Part):
+    """The requirements of a quota's scopes."""
+
+    match_expressions: tuple[ScopeObject, ...] = ()
+
+
+class QuotaSpec(Part):
+    """Which pods a quota counts."""
+
+    scopes: tuple[str, ...] = ()
+    scope_selector: ScopeSelector = Field(default_factory=ScopeSelector)
 
 
 class Quota(Part):
     """A ResourceQuota."""
 
+    metadata: Meta = Field(default_factory=Meta)
+    spec: QuotaSpec = Field(default_factory=QuotaSpec)
     status: QuotaStatus = Field(default_factory=QuotaStatus)
+
+
+class LimitRangeItem(Part):
+    """What a LimitRange says of one kind of thing."""
+
+    type: str
+    default: Amounts = Field(default_factory=dict)
+    default_request: Amounts = Field(default_factory=dict)
+
+
+class LimitRangeSpec(Part):
+    """What a LimitRange says."""
+
+    limits: Annotated[tuple[LimitRangeItem, ...], BeforeValidator(lambda value: value or ())]
+
+
+class LimitRange(Part):
+    """A LimitRange."""
+
+    spec: LimitRangeSpec
 
 
 class ListMeta(Part):
@@ -259,6 +348,7 @@ ONE_CONFIG_MAP = TypeAdapter(ConfigMap)
 ONE_DEPLOYMENT = TypeAdapter(DeploymentObject)
 AUTOSCALERS = TypeAdapter(ObjectList[HorizontalPodAutoscaler])
 QUOTAS = TypeAdapter(ObjectList[Quota])
+LIMIT_RANGES = TypeAdapter(ObjectList[LimitRange])
 
 R = TypeVar("R")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.decision.inputs import ContainerDefaults, Deployment, QuotaLimit
 from fairlead_autoscaler.election.elector import Lease
 
 POOL_LABEL = "fairlead/pool"
@@ -22,6 +22,8 @@ FIELD_OWNER = "fairlead-autoscaler"
 """The field manager of everything that we write."""
 DOCUMENT_KEY = "policy.yaml"
 """The key of both ConfigMaps that hold a policy."""
+AUTHOR = "fairlead/author"
+"""The annotation of a ConfigMap that says which person wrote its policy."""
 
 
 class KubeError(Exception):
@@ -37,7 +39,7 @@ class ConflictError(KubeError):
 
 
 class NotFoundError(KubeError):
-    """404: there is no such object, and we are not to create it."""
+    """404: there is no such object; the Lease is the only one that we create."""
 
 
 class ForbiddenError(KubeError):
@@ -108,6 +110,11 @@ class Document:
     text: str
     """Empty: it holds none."""
     version: str
+    writers: tuple[str, ...] = ()
+    """Who wrote it, the last one first: programs, by their managed fields. More than one: they
+    have all said this, and each would change it alone."""
+    author: str = ""
+    """The person, where something in the cluster notes it in the annotation `AUTHOR`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,9 +138,9 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """An event on one of our objects."""
+    """An event on one of our objects; on a pod it is our own."""
 
-    kind: Literal["Deployment", "ConfigMap"]
+    kind: Literal["Deployment", "ConfigMap", "Pod"]
     name: str
     uid: str
     type: Literal["Normal", "Warning"]
@@ -146,7 +153,7 @@ class Event:
 
 
 class KubePort(Protocol):
-    """The cluster. One thread calls it; the lease thread may call `lease` and `write_lease`."""
+    """The cluster. One thread calls it; the lease thread may call what is about the Lease."""
 
     def snapshot(self) -> ClusterSnapshot:
         """Return what the watches know; no request.
@@ -203,6 +210,14 @@ class KubePort(Protocol):
         """
         ...
 
+    def create_lease(self, lease: Lease) -> Lease:
+        """Create the Lease, and return it as stored; its version is not sent.
+
+        Raises:
+            ConflictError: There is one.
+        """
+        ...
+
     def autoscalers(self) -> Mapping[str, tuple[str, ...]]:
         """Request the HorizontalPodAutoscalers, by the Deployment that they target.
 
@@ -211,8 +226,16 @@ class KubePort(Protocol):
         """
         ...
 
-    def quota_pods(self) -> int | None:
-        """Request how many more pods the namespace's quotas allow; None: none counts pods.
+    def quotas(self) -> tuple[QuotaLimit, ...]:
+        """Request the limits of the namespace's quotas, and what is left of each.
+
+        Raises:
+            ForbiddenError: The right to it is optional, and not given.
+        """
+        ...
+
+    def container_defaults(self) -> ContainerDefaults:
+        """Request what LimitRanges fill in for containers.
 
         Raises:
             ForbiddenError: The right to it is optional, and not given.

@@ -19,6 +19,14 @@ from fairlead_autoscaler.decision.inputs import Inputs
 from fairlead_autoscaler.decision.result import Decision
 from fairlead_autoscaler.metrics import series
 
+_ESTIMATES = {
+    "arrivalsPerSecond": "arrival_rate",
+    "serviceSeconds": "service_seconds",
+    "startSeconds": "start_seconds",
+    "aheadSeconds": "ahead_seconds",
+}
+"""The values of the label `param`, by their names in the status."""
+
 
 class Metrics:
     """The series of one controller, over a registry of its own."""
@@ -32,6 +40,13 @@ class Metrics:
         self.leadership = Leadership("autoscaler", registry)
         self.errors = counter(series.ERRORS, registry)
         self.reconcile = histogram(series.RECONCILE, registry)
+        self._obstacles = gauge(series.CANNOT_LEAD, registry)
+
+    def show_obstacle(self, obstacle: str | None) -> None:
+        """Show what keeps this process from leading; None: nothing."""
+        self._obstacles.clear()
+        if obstacle is not None:
+            self._obstacles.labels(obstacle).set(1)
 
     def end(self) -> None:
         """Clear what only a leader shows; a repeat changes nothing."""
@@ -67,13 +82,19 @@ class PolicyMetrics:
     """The outcome of the policy's documents."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._read = OptionalGauges(registry, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION)
+        self._read = OptionalGauges(
+            registry, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION, series.POLICY_PLACES
+        )
 
     def show_synced(self, *, good: bool) -> None:
         """Show whether the newest document could be stored, or read, just now."""
         self._read.show(RELOAD_SUCCESSFUL, float(good))
         if good:
             self._read.show(RELOADED_AT, time())
+
+    def show_places(self, count: int) -> None:
+        """Show in how many places the policy is written."""
+        self._read.show(series.POLICY_PLACES, count)
 
     def show_version(self, version: int) -> None:
         """Show the version that pools are scaled by."""
@@ -113,9 +134,8 @@ class PoolMetrics:
         for term, slots in status.slots(decision).items():
             self._slots.labels(pool, term).set(slots)
         self._show_limits(pool, decision)
-        named = {"arrivalsPerSecond": "arrival_rate", "serviceSeconds": "service_seconds"}
         for name, value in status.estimates(decision, inputs).items():
-            self._estimate.labels(pool, named.get(name, "start_seconds")).set(value)
+            self._estimate.labels(pool, _ESTIMATES[name]).set(value)
         age = status.demand_age_seconds(inputs)
         self._age.labels(pool).set(float("inf") if age is None else age)
         conditions = {each["type"]: each["status"] for each in status.conditions(decision)}

@@ -9,6 +9,7 @@ from fairlead.metrics.series import (
     RELOADED_AT,
     Series,
     counter,
+    gauge,
     histogram,
     leaders,
 )
@@ -39,7 +40,8 @@ LIMITED = leaders(
 )
 ESTIMATE = leaders(
     "autoscaler_estimate",
-    "Estimates: `arrival_rate` in jobs a second, `service_seconds`, `start_seconds`.",
+    "Estimates: `arrival_rate` in jobs a second, `service_seconds`, `start_seconds`, and "
+    "`ahead_seconds`: a start where pods wait for nodes, so far ahead scheduled work is seen.",
     "pool",
     "param",
 )
@@ -83,8 +85,19 @@ CONFLICTS = counter(
 )
 ERRORS = counter(
     "autoscaler_errors_total",
-    "Steps that failed: `observe`, `mark`, `scale`, `publish`, `policy`.",
+    "Steps that failed: `observe` (or left out a row that it cannot read), `mark`, `scale`, "
+    "`publish`, `policy`.",
     "stage",
+)
+CANNOT_LEAD = gauge(
+    "autoscaler_cannot_lead",
+    "1 while nobody has been known to lead for 30 s and something keeps this process from it; "
+    "`reason` says what.",
+    "reason",
+)
+POLICY_PLACES = gauge(
+    "autoscaler_policy_places",
+    "In how many places the policy is written; beyond 1 the status ConfigMap says where.",
 )
 RECONCILE = histogram(
     "autoscaler_reconcile_seconds", "Duration of one step, for all pools.", _STEP_SECONDS
@@ -103,6 +116,7 @@ OF_POOLS: tuple[Series, ...] = (
 SERIES: tuple[Series, ...] = (
     *OF_POOLS,
     *(WRONG_VICTIMS, ACTIONS, ACTION_REPLICAS, VICTIMS, CONFLICTS, ERRORS, RECONCILE),
+    *(CANNOT_LEAD, POLICY_PLACES),
     *(POD_START, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION, LEADER, LEADER_TRANSITIONS),
     BUILD_INFO,
 )

@@ -144,16 +144,24 @@ def _costs(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _details(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Return each workload's figures: of each contender, or of each part of a scene."""
-    for number, outcome in enumerate(outcomes):
-        show = outcome.workload.show
-        if number:
+    for place, outcome in enumerate(outcomes):
+        show, numbers = outcome.workload.show, outcome.workload.numbers
+        if place:
             yield ""
         yield f"**{outcome.name}**: {outcome.workload.title}."
         yield f"{size(outcome)}.\n"
         yield from _table(
-            ("" if outcome.is_scene else "policy", *(title(figure)[0] for figure in show)),
+            (
+                *(("no.",) if numbers else ()),
+                "" if outcome.is_scene else "policy",
+                *(title(figure)[0] for figure in show),
+            ),
             [
-                (name, *(value(figure, measured.get(figure)) for figure in show))
+                (
+                    *((numbers.get(name, "-"),) if numbers else ()),
+                    name,
+                    *(value(figure, measured.get(figure)) for figure in show),
+                )
                 for name, measured in outcome.measured.items()
             ],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -76,6 +77,8 @@ def value(figure: str, measured: float | None) -> str:
     """Return a figure in readable form; a dash if there is none."""
     if measured is None:
         return "-"
+    if measured == math.inf:
+        return "never"
     if figure.endswith(_COUNTS) or figure.startswith(_COUNTED):
         return f"{measured:,.0f}"
     unit = title(figure)[1]

@@ -1,7 +1,8 @@
 """Attacks by tenants that can only insert, each beside the same work without the attack.
 
-The attacks are those of the tests of the fair order; the same independent checker finds what
-honest tenants had, by the claims that the database has.
+The attacks are those of the tests of the fair order, where they are played in simulation; here
+they are played on PostgreSQL as well. The same independent checker finds what honest tenants
+had, by the claims that the database has.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from bench.fairness.scenes import due_flood
 from bench.fairness.scenes.neighbours import known
 from bench.fairness.scenes.scene import Found
 from bench.fairness.traffic.workload import Workload
+from bench.figures import percentile
 from bench.server import Server
 from fairlead.policy_storage import store
 from fairlead_scheduler.simulation import trace
+from tests.simulation import due_flood as simulated_flood
+from tests.support import attacked_fleet
 from tests.support.adversaries import ATTACKS
 from tests.support.attacked_fleet import Arrival, Outcome, Scene, outcome
 
 _BATCH = 1000
-_DUE = "300,000 jobs due at once"
+DUE = "300,000 jobs due at once"
 _US = 1e6
 _INSERT = b"""
 insert into fairlead.jobs (queue, tenant, kind, payload, priority, cost_hint)
@@ -40,22 +44,44 @@ def play(
 ) -> Found:
     """Play every attack, and where the target is relative to it the truth."""
     rows: dict[str, Figures] = {}
+    simulated: dict[str, Figures] = {}
     for name, attack in ATTACKS.items():
         scene = attack()
         attacked = _outcome(server, scene, attacked=True)
         truthful = _outcome(server, scene, attacked=False) if scene.truth else None
         rows[name] = _figures(attacked, truthful)
+        simulated[name] = simulated_figures(scene)
         say(f"  {name}: {dict(rows[name])}")
-    rows[_DUE] = {
-        "quiet_p99_seconds": due_flood.quiet_p99_seconds(
-            server, slots=workload.slots, flood=True
-        ),
-        "quiet_p99_without_seconds": due_flood.quiet_p99_seconds(
-            server, slots=workload.slots, flood=False
-        ),
-    }
-    found = Found(rows=rows, evaluated=worst(list(rows.values())))
-    return found.beside(workload.before)
+    flooded, free = (
+        due_flood.quiet_p99_seconds(server, slots=workload.slots, flood=flood)
+        for flood in (True, False)
+    )
+    rows[DUE] = {"quiet_p99_seconds": flooded, "quiet_p99_without_seconds": free}
+    simulated[DUE] = simulated_due_figures(workload.slots)
+    found = Found(
+        rows=rows,
+        evaluated=worst(list(rows.values())),
+        simulated=worst(list(simulated.values())),
+    )
+    return found.beside("before", workload.before).beside("simulated", simulated)
+
+
+def simulated_figures(scene: Scene) -> Figures:
+    """Return what honest tenants have under one attack in simulation."""
+    attacked, *truthful = (
+        outcome(scene, attacked_fleet.play(scene, attacked=attacked).jobs.values())
+        for attacked in ((True, False) if scene.truth else (True,))
+    )
+    return _figures(attacked, truthful[0] if truthful else None)
+
+
+def simulated_due_figures(slots: int) -> Figures:
+    """Return how long delayed jobs wait in simulation, beside a flood and without."""
+    flooded, free = (
+        percentile(simulated_flood.quiet_waits_us(slots=slots, flood=flood), 0.99) / _US
+        for flood in (True, False)
+    )
+    return {"quiet_p99_seconds": flooded, "quiet_p99_without_seconds": free}
 
 
 def _figures(attacked: Outcome, truthful: Outcome | None) -> Figures:

@@ -3,6 +3,7 @@
 Two tenants are backlogged and a quiet one inserts four short jobs a second, as beside attacks
 by insert. The attacker is backlogged as well, and its handlers note when they have slots: what
 the others are entitled to at each moment follows from that, and not from the product's figures.
+The attacks are those of the tests of simulated workers, where they are played as well.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from bench.processes import BrokenRunError
 from bench.server import Server
 from fairlead.policy_storage import store
 from fairlead_scheduler.simulation.trace import Arrival
+from tests.support import handler_attacks as simulation
 from tests.support.adversaries import LIAR, QUIET, VICTIMS
 from tests.support.attacked_fleet import by_tenant
 from tests.support.entitlements import entitlements
@@ -66,11 +68,8 @@ class Attack:
 
     @property
     def may_delay(self) -> bool:
-        """Whether a quiet tenant may wait for a second.
-
-        That is for a worker to come back, or for a job of those that had all slots before.
-        """
-        return self.every_seconds > 0 or self.alone_seconds > 0
+        """Whether a quiet tenant may wait for a second: until a process is back."""
+        return self.every_seconds > 0
 
     def times_us(self, until_us: int) -> Iterator[float]:
         """Yield when jobs are inserted."""
@@ -132,7 +131,27 @@ def play(server: Server, workload: Workload, _trace: Sequence[Arrival], _seed: i
         attack = ATTACKS[name]
         rows[name] = {**_had(server, workload, attack), **without}
         say(f"  {name}: {rows[name]}")
-    return Found(rows=rows, evaluated=worst(rows)).beside(workload.before)
+    simulated = simulated_figures(list(rows))
+    found = Found(rows=rows, evaluated=worst(rows), simulated=worst(simulated))
+    return found.beside("before", workload.before).beside("simulated", simulated)
+
+
+def simulated_figures(names: Sequence[str]) -> dict[str, Figures]:
+    """Return what the others have beside each of these attacks in simulation."""
+    plain = simulation.play(simulation.PLAIN).others
+    rows: dict[str, Figures] = {}
+    for name in names:
+        attack = ATTACKS[name]
+        found = simulation.play(simulation.ATTACKS[name])
+        rows[name] = {
+            "share": found.others.share,
+            "share_without": plain.share,
+            "quiet_p99_seconds": found.others.wait_us(99) / _US,
+            "quiet_p99_without_seconds": plain.wait_us(99) / _US,
+            **({"charged_over_held": found.charged_over_held} if attack.is_charged else {}),
+            **({"held_over_limit": found.held_max / attack.limit} if attack.limit else {}),
+        }
+    return rows
 
 
 def worst(rows: Mapping[str, Figures]) -> Figures:
@@ -150,7 +169,11 @@ def worst(rows: Mapping[str, Figures]) -> Figures:
             row["quiet_p99_seconds"] / row["quiet_p99_without_seconds"] for row in others
         ],
         "quiet_p99_beside_breaks_seconds": [row["quiet_p99_seconds"] for row in breaking],
-        "quiet_charged_over_held": [row["quiet_charged_over_held"] for row in charged],
+        "quiet_charged_over_held": [
+            row["quiet_charged_over_held"]
+            for row in charged
+            if "quiet_charged_over_held" in row
+        ],
         "held_over_limit": [row.get("held_over_limit", 0.0) for row in rows.values()],
     }
     return {

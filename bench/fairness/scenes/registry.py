@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bench.fairness.contenders.registry import REAL
+from bench.fairness.contenders.registry import FAIRLEAD, REAL
 from bench.fairness.results.outcome import Outcome
 from bench.fairness.scenes import (
     attacks,
@@ -55,11 +55,12 @@ def scene(
         BrokenRunError: A process ended unexpectedly, or nothing happened in time.
     """
     found = _SCENES[workload.scene](server, workload, trace, seed)
+    simulated = {FAIRLEAD: found.simulated} if found.simulated else {}
     return Outcome(
         name=name,
         workload=workload,
         seed=seed,
         jobs=len(trace) + workload.filled,
         measured=found.rows,
-        evaluated={REAL: found.evaluated},
+        evaluated={REAL: found.evaluated, **simulated},
     )

@@ -6,7 +6,7 @@ A scene is a workload that also acts on the fleet.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bench.fairness.results.figures import Figures
 from bench.fairness.traffic.workload import Workload
@@ -20,11 +20,13 @@ class Found:
 
     rows: Mapping[str, Figures]
     evaluated: Figures
+    simulated: Figures = field(default_factory=dict[str, float])
+    """The same figures of the scene in simulation, where it is played there as well."""
 
-    def beside(self, before: Mapping[str, Figures]) -> Found:
-        """Return it with figures of an earlier version, which are called `before_...`."""
+    def beside(self, word: str, others: Mapping[str, Figures]) -> Found:
+        """Return it with other figures of the rows, whose names begin with that word."""
         rows = {
-            name: {**row, **{f"before_{key}": x for key, x in before.get(name, {}).items()}}
+            name: {**row, **{f"{word}_{key}": x for key, x in others.get(name, {}).items()}}
             for name, row in self.rows.items()
         }
         return replace(self, rows=rows)

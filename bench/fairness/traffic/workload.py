@@ -231,7 +231,12 @@ class Workload(_Part):
     """None for recorded traffic, whose tenants have equal weights."""
     targets: dict[str, Target] = Field(default_factory=dict)
     before: dict[str, dict[str, float]] = Field(default_factory=dict)
-    """Figures of a scene's rows on an earlier commit, which are shown beside today's."""
+    """Figures of a scene's rows on an earlier commit, which are shown beside today's.
+
+    A wait of `inf` is one that did not end.
+    """
+    numbers: dict[str, str] = Field(default_factory=dict)
+    """By which numbers the page speaks of a scene's rows."""
 
     @field_validator("policy")
     @classmethod

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - helm reads this file into a pod, and nothing imports it
-"""The checks of `helm test`: all pods serve their metrics, and an autoscaler renews the Lease.
+"""The checks of `helm test`: all pods serve their metrics, and an autoscaler leads.
 
 It runs with `python3 -c` in the image, so it needs only the standard library. It prints what it
 found, or one sentence about what it waited for in vain, and then exits with 1.
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +22,10 @@ PAUSE_SECONDS = 0.5
 # Twice the time between two renewals.
 RENEWAL_SECONDS = 2.0
 TIMEOUT_SECONDS = 5.0
+LEADER = 'fairlead_leader{program="autoscaler"} 1.0'
+PLACES = "fairlead_autoscaler_policy_places "
+WRITTEN_TWICE = "the policy is written in two places: the status ConfigMap says where"
+OBSTACLE = 'fairlead_autoscaler_cannot_lead{reason="'
 
 Json = dict[str, dict[str, str]]
 
@@ -41,18 +46,53 @@ def arguments() -> argparse.Namespace:
 
 
 def pods_answer(where: str) -> str:
+    """Check that every pod behind a name serves metrics, and none says that it cannot lead."""
+    pods = metrics(where)
+    for pod, lines in pods.items():
+        if not any(each.startswith("fairlead_build_info{") for each in lines):
+            raise NotYetError(f"{pod} serves no fairlead_build_info")
+        for each in lines:
+            if each.startswith(OBSTACLE):
+                reason = each.removeprefix(OBSTACLE).partition('"')[0]
+                raise NotYetError(
+                    f"the autoscaler at {pod} cannot lead: {reason}; its log says more"
+                )
+    found = f"{len(pods)} pods serve their metrics"
+    places = (each for each in chain(*pods.values()) if each.startswith(PLACES))
+    twice = any(float(each.removeprefix(PLACES)) > 1 for each in places)
+    return f"{found}; {WRITTEN_TWICE}" if twice else found
+
+
+def metrics(where: str) -> dict[str, list[str]]:
     """Request the metrics of every pod behind a name."""
     host, _, port = where.rpartition(":")
     try:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as error:
         raise NotYetError(f"no pod has the name {host}: {error}") from None
-    addresses = sorted({str(each[4][0]) for each in found})
-    for address in addresses:
-        pod = HTTPConnection(address, int(port), timeout=TIMEOUT_SECONDS)
-        if "\nfairlead_build_info{" not in "\n" + fetched(pod, "/metrics"):
-            raise NotYetError(f"{address}:{port} serves no fairlead_build_info")
-    return f"{len(addresses)} pods serve their metrics"
+    pods = {
+        f"{address}:{port}": HTTPConnection(address, int(port), timeout=TIMEOUT_SECONDS)
+        for address in sorted({str(each[4][0]) for each in found})
+    }
+    return {pod: fetched(server, "/metrics").splitlines() for pod, server in pods.items()}
+
+
+def release_is_led(given: argparse.Namespace) -> str:
+    """Check that an autoscaler leads; if none does, one that knows why says it."""
+    if not given.pods:
+        return lease_is_renewed(given)
+    try:
+        return holder_leads(lease_is_renewed(given), given.pods)
+    except NotYetError:
+        pods_answer(given.pods)
+        raise
+
+
+def holder_leads(found: str, where: str) -> str:
+    """Check that a pod says that it leads: its holder may have been given no epoch."""
+    if not any(LEADER in lines for lines in metrics(where).values()):
+        raise NotYetError(f"{found}, and does not lead")
+    return found
 
 
 def lease_is_renewed(given: argparse.Namespace) -> str:
@@ -115,7 +155,7 @@ def main() -> None:
         if given.pods:
             sys.stdout.write(checked(lambda: pods_answer(given.pods), until=until) + "\n")
         if given.lease:
-            sys.stdout.write(checked(lambda: lease_is_renewed(given), until=until) + "\n")
+            sys.stdout.write(checked(lambda: release_is_led(given), until=until) + "\n")
     except NotYetError as missing:
         sys.exit(f"fairlead: {missing}")
 

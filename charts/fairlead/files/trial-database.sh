@@ -9,7 +9,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     --auth-local=trust --auth-host=scram-sha-256 >/dev/null
   echo "host all all all scram-sha-256" >>"$PGDATA.new/pg_hba.conf"
   {
-    for role in enqueue reader worker scheduler autoscaler admin; do
+    for role in enqueue reader viewer worker operator scheduler autoscaler admin; do
       printf 'create role fairlead_%s nologin;\n\n' "$role"
     done
     # Logins get their passwords below, at every start.
@@ -21,6 +21,14 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   } | postgres --single -j -D "$PGDATA.new" postgres >/dev/null
   mv "$PGDATA.new" "$PGDATA"
 fi
+
+# A cluster that an earlier release made has no logins of the console.
+postgres --single -j -D "$PGDATA" postgres >/dev/null <<'END'
+do $$ begin create role trial_console login in role fairlead_viewer; exception when duplicate_object then null; end $$;
+
+do $$ begin create role trial_operator login in role fairlead_operator; exception when duplicate_object then null; end $$;
+
+END
 
 for file in "$PASSWORDS"/*; do
   printf "alter role trial_%s password '%s';\n\n" "$(basename "$file")" "$(cat "$file")"

@@ -1,38 +1,50 @@
-{{/* The fields that all of our pods share. Each decides by itself whether it mounts a token. */}}
+{{/*
+The fields that every pod has: (list context options ends); see fairlead.initContainers. Each decides by itself
+whether it mounts a token.
+*/}}
 {{- define "fairlead.pod" -}}
+{{- $ := first . -}}
+{{- $it := index . 1 -}}
 enableServiceLinks: false
-{{- if not .Values.hostUsers }}
+{{- if not $.Values.hostUsers }}
 hostUsers: false
 {{- end }}
-{{- with .Values.global.imagePullSecrets }}
+{{- with $.Values.global.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
-  {{- toYaml .Values.podSecurityContext | nindent 2 }}
-{{- end -}}
-
-{{/* The fields that place a pod on nodes: (list context component settings pool). */}}
-{{- define "fairlead.placement" -}}
-{{- $ := first . -}}
-{{- $component := index . 1 -}}
-{{- $it := index . 2 -}}
-{{- $pool := index . 3 -}}
+  {{- include "fairlead.over" (list $.Values.podSecurityContext $it.podSecurityContext) | nindent 2 }}
 {{- with $it.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- with $it.nodeSelector }}
-nodeSelector:
-  {{- toYaml . | nindent 2 }}
+{{- with $it.runtimeClassName }}
+runtimeClassName: {{ . }}
 {{- end }}
-{{- with $it.tolerations }}
-tolerations:
-  {{- toYaml . | nindent 2 }}
+{{- with $it.dnsPolicy }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- range $field := list "dnsConfig" "hostAliases" "nodeSelector" "tolerations" }}
+{{- with get $it $field }}
+{{ $field }}:
+  {{- tpl (toYaml .) $ | nindent 2 }}
+{{- end }}
 {{- end }}
 {{- with $it.affinity }}
 affinity:
   {{- tpl (toYaml .) $ | nindent 2 }}
 {{- end }}
+{{- with include "fairlead.initContainers" . }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* How the pods of a Deployment spread: (list context component options pool). */}}
+{{- define "fairlead.spread" -}}
+{{- $ := first . -}}
+{{- $component := index . 1 -}}
+{{- $it := index . 2 -}}
+{{- $pool := index . 3 -}}
 {{- if or (ne $it.topologySpread "none") $it.topologySpreadConstraints }}
 topologySpreadConstraints:
   {{- if ne $it.topologySpread "none" }}
@@ -47,6 +59,8 @@ topologySpreadConstraints:
         fairlead/pool: {{ . }}
         {{- end }}
     matchLabelKeys: [pod-template-hash]
+    {{- /* Otherwise a tainted node, on which these pods may not run, is an empty domain that all others exceed. */}}
+    nodeTaintsPolicy: Honor
   {{- end }}
   {{- end }}
   {{- with $it.topologySpreadConstraints }}
@@ -61,6 +75,12 @@ topologySpreadConstraints:
   value: /run/fairlead/database/url
 - name: FAIRLEAD_RELEASE
   value: {{ include "fairlead.release" . }}
+{{- with .Values.database.passwordCommand }}
+- name: FAIRLEAD_DATABASE_PASSWORD_COMMAND
+  value: {{ . | quote }}
+- name: FAIRLEAD_DATABASE_PASSWORD_SECONDS
+  value: {{ $.Values.database.passwordSeconds | quote }}
+{{- end }}
 {{- if not .Values.database.direct }}
 - name: FAIRLEAD_DATABASE_DIRECT
   value: "false"
@@ -131,24 +151,6 @@ Secret of certificates, because a URL with `sslmode=require` checks nothing if t
     {{- end }}
 {{- end -}}
 
-{{/* A ServiceAccount whose token is not mounted by default: (list context component name values). */}}
-{{- define "fairlead.serviceAccount" -}}
-{{- $ := first . -}}
-{{- $it := last . -}}
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: {{ $it.name | default (index . 2) }}
-  namespace: {{ include "fairlead.namespace" $ }}
-  labels:
-    {{- include "fairlead.labels" (list $ (index . 1)) | nindent 4 }}
-  {{- with merge (deepCopy $it.annotations) $.Values.commonAnnotations }}
-  annotations:
-    {{- tpl (toYaml .) $ | nindent 4 }}
-  {{- end }}
-automountServiceAccountToken: false
-{{- end -}}
-
 {{/* The name of a program's ServiceAccount: (list name values). */}}
 {{- define "fairlead.accountName" -}}
 {{- (last .).name | default (ternary (first .) "default" (last .).create) -}}
@@ -179,27 +181,57 @@ spec:
 {{- end -}}
 {{- end -}}
 
+{{/* A map with fields over it, of which null takes one away, as YAML: (list map over). */}}
+{{- define "fairlead.over" -}}
+{{- $made := dict -}}
+{{- range $key, $value := mergeOverwrite (deepCopy (first .)) (last . | default dict) -}}
+{{- if not (kindIs "invalid" $value) -}}{{- $_ := set $made $key $value -}}{{- end -}}
+{{- end -}}
+{{- toYaml $made -}}
+{{- end -}}
+
+{{/* A probe of the health port with fields over it: (list probe over). Another way to ask replaces the request. */}}
+{{- define "fairlead.probe" -}}
+{{- $probe := first . -}}
+{{- $over := last . | default dict -}}
+{{- if or $over.exec $over.tcpSocket $over.grpc -}}{{- $probe = omit $probe "httpGet" -}}{{- end -}}
+{{- include "fairlead.over" (list $probe $over) -}}
+{{- end -}}
+
 {{/*
-The health port and its probes. Ready means started, schema checked and not shutting down; live means
-that the process answers. Neither probe queries the database, so an outage restarts nothing.
+The health port, its probes and the rights of a program's container: (list context options). Ready means started,
+schema checked and not shutting down; live means that the process answers. Neither probe queries the database, so
+an outage restarts nothing.
 */}}
 {{- define "fairlead.health" -}}
+{{- $ := first . -}}
+{{- $it := last . -}}
+{{- $live := dict "path" "/livez" "port" "health" -}}
+{{- $ready := dict "path" "/readyz" "port" "health" -}}
 ports:
   - name: health
-    containerPort: {{ .Values.healthPort }}
+    containerPort: {{ $.Values.healthPort }}
 startupProbe:
-  httpGet: {path: /livez, port: health}
-  periodSeconds: 1
-  timeoutSeconds: 3
-  failureThreshold: 60
+  {{- include "fairlead.probe" (list (dict "httpGet" $live "periodSeconds" 1 "timeoutSeconds" 3 "failureThreshold" 60) $it.startupProbe) | nindent 2 }}
 readinessProbe:
-  httpGet: {path: /readyz, port: health}
-  periodSeconds: 1
-  timeoutSeconds: 3
-  failureThreshold: 1
+  {{- include "fairlead.probe" (list (dict "httpGet" $ready "periodSeconds" 1 "timeoutSeconds" 3 "failureThreshold" 1) $it.readinessProbe) | nindent 2 }}
 livenessProbe:
-  httpGet: {path: /livez, port: health}
-  periodSeconds: 10
-  timeoutSeconds: 5
-  failureThreshold: 6
+  {{- include "fairlead.probe" (list (dict "httpGet" $live "periodSeconds" 10 "timeoutSeconds" 5 "failureThreshold" 6) $it.livenessProbe) | nindent 2 }}
+{{- with $it.lifecycle }}
+lifecycle:
+  {{- tpl (toYaml .) $ | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- include "fairlead.over" (list $.Values.securityContext $it.securityContext) | nindent 2 }}
+{{- end -}}
+
+{{/* How a Deployment replaces its pods: (list strategy). Recreate has no numbers of its own. */}}
+{{- define "fairlead.strategy" -}}
+{{- $it := first . -}}
+strategy:
+  {{- if eq ($it.type | default "RollingUpdate") "Recreate" }}
+  type: Recreate
+  {{- else }}
+  {{- toYaml $it | nindent 2 }}
+  {{- end }}
 {{- end -}}

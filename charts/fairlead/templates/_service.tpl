@@ -5,8 +5,9 @@ The Deployment of a program with one leader and standbys:
 {{- define "fairlead.service" -}}
 {{- $ := first . -}}
 {{- $component := index . 1 -}}
-{{- $it := index . 2 -}}
+{{- $it := include "fairlead.options" (list $ (index . 2)) | fromJson -}}
 {{- $named := include "fairlead.named" (list $ $component) -}}
+{{- $env := include "fairlead.serviceEnv" (list $ $it (last .)) -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -14,8 +15,7 @@ metadata:
 spec:
   replicas: {{ $it.replicas }}
   revisionHistoryLimit: 3
-  strategy:
-    rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
+  {{- include "fairlead.strategy" (list $it.strategy) | nindent 2 }}
   selector:
     matchLabels:
       {{- include "fairlead.selector" (list $ $component) | nindent 6 }}
@@ -27,15 +27,14 @@ spec:
         {{- with $it.podLabels }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-      {{- with $it.podAnnotations }}
-      annotations:
-        {{- tpl (toYaml .) $ | nindent 8 }}
+      {{- with include "fairlead.podAnnotations" (list $ $it) }}
+      {{- . | nindent 6 }}
       {{- end }}
     spec:
       serviceAccountName: {{ include "fairlead.accountName" (list $named $it.serviceAccount) }}
       automountServiceAccountToken: {{ index . 3 }}
-      {{- include "fairlead.pod" $ | nindent 6 }}
-      {{- include "fairlead.placement" (list $ $component $it "") | nindent 6 }}
+      {{- include "fairlead.pod" (list $ $it false) | nindent 6 }}
+      {{- include "fairlead.spread" (list $ $component $it "") | nindent 6 }}
       terminationGracePeriodSeconds: {{ $it.terminationGracePeriodSeconds }}
       containers:
         - name: {{ $component }}
@@ -46,34 +45,28 @@ spec:
           args:
             {{- tpl (toYaml .) $ | nindent 12 }}
           {{- end }}
-          env:
-            {{- include "fairlead.databaseEnv" $ | nindent 12 }}
-            - name: FAIRLEAD_HEALTH_PORT
-              value: {{ $.Values.healthPort | quote }}
-            {{- with last . }}
-            {{- . | nindent 12 }}
-            {{- end }}
-            {{- include "fairlead.settings" (list $.Values.settings $it.settings) | nindent 12 }}
-            {{- with $it.env }}
-            {{- tpl (toYaml .) $ | nindent 12 }}
-            {{- end }}
-          {{- with $it.envFrom }}
-          envFrom:
-            {{- tpl (toYaml .) $ | nindent 12 }}
-          {{- end }}
-          {{- include "fairlead.health" $ | nindent 10 }}
-          securityContext:
-            {{- toYaml $.Values.securityContext | nindent 12 }}
+          {{- include "fairlead.containerOptions" (list $ $it $env (include "fairlead.databaseMounts" $)) | nindent 10 }}
+          {{- include "fairlead.health" (list $ $it) | nindent 10 }}
           resources:
             {{- toYaml $it.resources | nindent 12 }}
-          volumeMounts:
-            {{- include "fairlead.databaseMounts" $ | nindent 12 }}
-            {{- with $it.volumeMounts }}
-            {{- tpl (toYaml .) $ | nindent 12 }}
-            {{- end }}
+        {{- range $it.extraContainers }}
+        {{- include "fairlead.added" (list $ .) | nindent 8 }}
+        {{- end }}
       volumes:
         {{- include "fairlead.databaseVolumes" (list $ $component dict "64Mi") | nindent 8 }}
         {{- with $it.volumes }}
         {{- tpl (toYaml .) $ | nindent 8 }}
         {{- end }}
+{{- end -}}
+
+{{/* The environment of such a program: (list context values variables). */}}
+{{- define "fairlead.serviceEnv" -}}
+{{- $ := first . -}}
+{{- include "fairlead.databaseEnv" $ }}
+- name: FAIRLEAD_HEALTH_PORT
+  value: {{ $.Values.healthPort | quote }}
+{{- with last . }}
+{{ . }}
+{{- end }}
+{{- include "fairlead.settings" (list $.Values.settings (index . 1).settings) }}
 {{- end -}}

@@ -59,6 +59,9 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- if and .Values.trialDatabase.enabled .Values.database.tls.existingSecret -}}
 {{- fail "the trial database has no certificate: remove database.tls.existingSecret" -}}
 {{- end -}}
+{{- if and .Values.trialDatabase.enabled .Values.database.passwordCommand -}}
+{{- fail "the trial database has passwords of its own: remove database.passwordCommand" -}}
+{{- end -}}
 {{- if and (eq .Values.migrations.mode "hook") (not .Values.database.existingSecret) -}}
 {{- fail (printf "migrations.mode=hook runs before the objects of %s exist: use migrations.mode=job, or database.existingSecret" (first $given)) -}}
 {{- end -}}
@@ -72,6 +75,10 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- fail "metrics.serviceMonitor.enabled needs metrics.service.enabled=true; or use metrics.podMonitor.enabled" -}}
 {{- end -}}
 {{- include "fairlead.validateAutoscaler" . -}}
+{{- include "fairlead.validateStrategy" (list "scheduler" .Values.scheduler.strategy) -}}
+{{- include "fairlead.validateStrategy" (list "autoscaler" .Values.autoscaler.strategy) -}}
+{{- include "fairlead.validateStrategy" (list "console" .Values.console.strategy) -}}
+{{- include "fairlead.validateConsole" . -}}
 {{- range $name, $pool := include "fairlead.pools" . | fromJson -}}
 {{- $grace := include "fairlead.grace" (list $ $pool) | float64 -}}
 {{- $longest := include "fairlead.longest" (list $ $pool) | float64 -}}
@@ -85,6 +92,16 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- end -}}
 {{- end -}}
 {{- include "fairlead.validateScale" (list $ $name $pool) -}}
+{{- include "fairlead.validateStrategy" (list (printf "workerPools.%s" $name) $pool.strategy) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Refuse a rollout that may replace no pod: (list path strategy). */}}
+{{- define "fairlead.validateStrategy" -}}
+{{- $it := last . -}}
+{{- $rolling := $it.rollingUpdate | default dict -}}
+{{- if and (ne ($it.type | default "") "Recreate") (eq "0" (toString $rolling.maxUnavailable | trimSuffix "%")) (eq "0" (toString $rolling.maxSurge | trimSuffix "%")) -}}
+{{- fail (printf "%s.strategy.rollingUpdate has maxUnavailable and maxSurge both 0, so a rollout could replace no pod: raise one of them" (first .)) -}}
 {{- end -}}
 {{- end -}}
 
@@ -116,8 +133,8 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- fail "policy.document has no effect with policy.source=database: store it with `fairlead policy apply FILE --release NAMESPACE/NAME`, or set policy.source=configmap" -}}
 {{- end -}}
 {{- $pools := include "fairlead.pools" . | fromJson -}}
-{{- if gt (len $pools) 20 -}}
-{{- fail (printf "workerPools has %d pools, but a policy may have at most 20: merge some" (len $pools)) -}}
+{{- if gt (len $pools) 50 -}}
+{{- fail (printf "workerPools has %d pools, but a policy may have at most 50: merge some" (len $pools)) -}}
 {{- end -}}
 {{- $entries := dict -}}
 {{- range .Values.policy.document.pools -}}
@@ -132,5 +149,15 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- fail (printf "policy.document.pools leaves out %s, whose pods would then have no queue and no autoscale: add an entry {name: %s, queues: […]}, or remove the pool with workerPools.%s=null" $name $name $name) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "fairlead.validateConsole" -}}
+{{- $it := .Values.console -}}
+{{- if and $it.enabled (not $it.logins.existingSecret) -}}
+{{- fail "console.logins.existingSecret is missing, so everybody in the cluster could read the pages: name a Secret with lines of name:password under the key `logins`" -}}
+{{- end -}}
+{{- if and $it.enabled (eq (int $it.port) (int .Values.healthPort)) -}}
+{{- fail (printf "console.port is %d, which is healthPort: change one of them" (int $it.port)) -}}
 {{- end -}}
 {{- end -}}

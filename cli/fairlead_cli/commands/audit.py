@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from fairlead.inspection import formats
 from fairlead_cli.commands.enqueue import read
-from fairlead_cli.output import audit_log, formats, tables
+from fairlead_cli.output import audit_log, tables
 from fairlead_cli.session import ask, session
 
 

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from fairlead.inspection import fleet, formats
+from fairlead.inspection.rows import Row
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import formats, pod_counts, tables
-from fairlead_cli.session import Row, ask, session
+from fairlead_cli.output import pod_counts, tables
+from fairlead_cli.session import session
 
 if TYPE_CHECKING:
     from fairlead_autoscaler.kube.port import KubePort
@@ -43,7 +45,7 @@ def autoscaler(context: typer.Context, *, as_json: tables.AsJson = False) -> Non
     """List pools, unless a command says what else to do."""
     if context.invoked_subcommand is None:
         with session() as connection:
-            found = ask(connection, "pool_decisions", {"pool": None})
+            found = fleet.pool_decisions(connection)
         tables.rows(found, COLUMNS, as_json=as_json, none=_NONE)
     elif as_json:
         raise CommandError(
@@ -59,8 +61,8 @@ def explain(
 ) -> None:
     """Explain why a pool has the number of pods it has."""
     with session() as connection:
-        found = ask(connection, "pool_decisions", {"pool": pool})
-        others = ask(connection, "pool_decisions", {"pool": None})
+        found = fleet.pool_decisions(connection, pool)
+        others = fleet.pool_decisions(connection)
     if not found:
         names = ", ".join(str(row["pool"]) for row in others)
         known = f"the pools that are decided on are {names}" if names else _NONE

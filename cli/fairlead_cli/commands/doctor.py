@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairlead.inspection import formats
 from fairlead_cli.commands.enqueue import read
-from fairlead_cli.output import formats, tables
+from fairlead_cli.output import tables
 from fairlead_cli.session import session
 
 if TYPE_CHECKING:
-    from fairlead_cli.doctor.finding import Finding, Step, Unseen
-    from fairlead_cli.doctor.setup import SetupCheck
+    from fairlead.inspection.doctor.finding import Finding, Step, Unseen
+    from fairlead.inspection.doctor.setup import SetupCheck
 
 _HARM_STYLES = {"stops": "red", "slows": "yellow", "wastes": "cyan"}
 _SEVERITY_STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
@@ -44,8 +45,8 @@ def doctor(
     """Find what is wrong with a fleet, the worst first, and fixes.
 
     It looks at the leader, leases, pools, queues, history partitions, indexes, snapshots,
-    replication slots, vacuum, dead rows, connections, clocks and limits, and changes nothing.
-    Each statement takes 3 s at most. What the login may not see is listed.
+    replication slots, vacuum, dead rows, connections, notifications, clocks and limits, and
+    changes nothing. Each statement takes 3 s at most. What the login may not see is listed.
 
     With --setup it checks whether settings, server, schema and roles are as a fleet needs them.
 
@@ -62,8 +63,8 @@ def doctor(
 
 
 def _examine_fleet(older_than: str | None, *, as_json: bool) -> None:
-    from fairlead_cli.doctor.diagnose import OLD, diagnose, undecided
-    from fairlead_cli.doctor.reader import Reader
+    from fairlead.inspection.doctor.diagnose import OLD, diagnose, undecided
+    from fairlead.inspection.doctor.reader import Reader
 
     young = read("--older-than", older_than, formats.duration)
     with session() as connection:
@@ -85,9 +86,9 @@ def _examine_fleet(older_than: str | None, *, as_json: bool) -> None:
 
 
 def _check_setup(*, quiet: bool, as_json: bool) -> None:
-    from fairlead_cli.doctor.reader import Reader
-    from fairlead_cli.doctor.settings import check_settings
-    from fairlead_cli.doctor.setup import check_setup
+    from fairlead.inspection.doctor.reader import Reader
+    from fairlead.inspection.doctor.setup import check_setup
+    from fairlead_cli.check_settings import check_settings
 
     checks = list(dict.fromkeys(check_settings(os.environ)))
     try:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from fairlead import jsontext
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
 from fairlead.jsontext import Json
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import formats, tables, wait_for
-from fairlead_cli.session import Row, ask, session
+from fairlead_cli.output import tables, wait_for
+from fairlead_cli.session import ask, session
 
 if TYPE_CHECKING:
-    from fairlead.client import NewJob
     from fairlead.db.connect import Connection
+    from fairlead.new_jobs import NewJob
 
 T = TypeVar("T")
 
@@ -39,7 +41,7 @@ RunAt = Annotated[
 ]
 Delay = Annotated[
     str | None,
-    typer.Option("--in", help="Not before this long from now: 90s, 5m, 2h."),
+    typer.Option("--in", help="Not before this long from now: 90s, 5m, 2h; 5 is 5 seconds."),
 ]
 ExpiresAt = Annotated[
     str | None, typer.Option(help="The job expires unless it has started by this instant.")
@@ -48,11 +50,26 @@ DedupKey = Annotated[
     str | None, typer.Option(help="Allow one unfinished job per queue, tenant and key.")
 ]
 MaxAttempts = Annotated[
-    int, typer.Option(min=1, max=1000, help="How many attempts may fail before the job fails.")
+    int | None,
+    typer.Option(min=1, max=1000, help="How many attempts may fail before the job fails."),
 ]
 Timeout = Annotated[str | None, typer.Option(help="How long one attempt may run: 90s, 5m, 2h.")]
 CostHint = Annotated[str | None, typer.Option(help="How long an attempt will take, if known.")]
 Headers = Annotated[str | None, typer.Option(help="A JSON object: trace context and the like.")]
+
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Take the place of the job that waits under the key.")
+]
+Debounce = Annotated[
+    str | None, typer.Option(help="Replace it, and run this long after the last call: 5s, 1m.")
+]
+DebounceMax = Annotated[
+    str | None,
+    typer.Option(help="But this long after the first call at the latest; else ten times that."),
+]
+UniqueFor = Annotated[
+    str | None, typer.Option(help="Insert no other with this option under the key for so long.")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -71,20 +88,22 @@ def insert_job(  # noqa: PLR0913 - each is a column of the table
     delay: Delay = None,
     expires_at: ExpiresAt = None,
     dedup_key: DedupKey = None,
-    max_attempts: MaxAttempts = 5,
+    max_attempts: MaxAttempts = None,
     timeout: Timeout = None,
     cost_hint: CostHint = None,
     headers: Headers = None,
+    replace: Replace = False,
+    debounce: Debounce = None,
+    debounce_max: DebounceMax = None,
+    unique_for: UniqueFor = None,
     wait: wait_for.Wait = None,
     as_json: tables.AsJson = False,
 ) -> None:
     """Insert one job and print its id."""
-    from fairlead.client import NewJob
+    from fairlead.new_jobs import NewJob
 
     if run_at is not None and delay is not None:
-        raise CommandError(
-            f"--run-at {run_at} and --in {delay} are both given: keep one of them"
-        )
+        raise CommandError(f"--run-at {run_at} and --in {delay} are given: keep one of them")
     starts = read("--run-at", run_at, formats.instant)
     if delay is not None:
         starts = _from_now("--in", delay)
@@ -101,6 +120,10 @@ def insert_job(  # noqa: PLR0913 - each is a column of the table
         timeout=read("--timeout", timeout, formats.duration),
         cost_hint=read("--cost-hint", cost_hint, formats.duration),
         headers=_object("--headers", headers),
+        replace=replace,
+        debounce=read("--debounce", debounce, formats.duration),
+        debounce_max=read("--debounce-max", debounce_max, formats.duration),
+        unique_for=read("--unique-for", unique_for, formats.duration),
     )
     _insert(job, wait=read("--wait", wait, formats.duration), as_json=as_json)
 
@@ -113,7 +136,7 @@ def _insert(job: "NewJob", *, wait: timedelta | None, as_json: bool) -> None:
             job_id = _inserted(connection, job)
             if wait is not None:
                 if job_id is None:
-                    raise NegativeAnswer(_REPEATED)
+                    raise NegativeAnswer(_repeated(job))
                 ended = wait_for.succeeded(connection, job_id, within=wait)
                 _tell(ended, as_json=as_json)
                 return
@@ -123,7 +146,7 @@ def _insert(job: "NewJob", *, wait: timedelta | None, as_json: bool) -> None:
     if as_json:
         tables.print_json({"id": job_id})
     else:
-        typer.echo(_REPEATED if job_id is None else job_id)
+        typer.echo(_repeated(job) if job_id is None else job_id)
 
 
 def _inserted(connection: "Connection", job: "NewJob") -> int | None:
@@ -141,7 +164,10 @@ def _inserted(connection: "Connection", job: "NewJob") -> int | None:
         return next(iter(enqueue_many(connection, [job])), None)
     except (ValueError, OverBacklog) as error:
         raise CommandError(str(error)) from None
-    except InsufficientPrivilege:
+    except InsufficientPrivilege as error:
+        said = str(error.diag.message_primary)
+        if "dedup_key" in said:
+            raise CommandError(said.removeprefix("fairlead: ")) from None
         (allowed,) = ask(connection, "may_enqueue")
         if not allowed["may"]:
             raise
@@ -152,7 +178,9 @@ def _inserted(connection: "Connection", job: "NewJob") -> int | None:
         ) from None
 
 
-_REPEATED = "nothing inserted: an unfinished job has this dedup key"
+def _repeated(job: "NewJob") -> str:
+    said = "nothing inserted: an unfinished job has this dedup key"
+    return said if job.unique_for is None else f"{said}, or its period is not over"
 
 
 def _tell(job: Row, *, as_json: bool) -> None:

@@ -1,17 +1,16 @@
 """`fairlead explain`: why a job does not run, and when it will."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, cast
 
 import typer
 
+from fairlead.inspection import formats, jobs
 from fairlead_cli.errors import NegativeAnswer
-from fairlead_cli.output import formats, tables
-from fairlead_cli.session import ask, session
+from fairlead_cli.output import tables
+from fairlead_cli.session import session
 
 _ANSWER_TIMEOUT_SECONDS = 5.0
-_AGAIN_SECONDS = 0.1
 _SHOWN = (
     ("queue", "queue"),
     ("tenant", "tenant"),
@@ -54,14 +53,8 @@ def explain(
     as_json: tables.AsJson = False,
 ) -> None:
     """Explain why a job does not run, and when it will."""
-    until = time.monotonic() + _ANSWER_TIMEOUT_SECONDS
     with session() as connection:
-        while True:
-            (row,) = ask(connection, "explain", {"id": job_id})
-            answer = cast("dict[str, object]", row["answer"])
-            if not answer.get("asked") or time.monotonic() >= until:
-                break
-            time.sleep(_AGAIN_SECONDS)
+        answer = jobs.explain(connection, job_id, wait_seconds=_ANSWER_TIMEOUT_SECONDS)
     if as_json:
         tables.print_json(answer)
     elif answer["state"] != "unknown":

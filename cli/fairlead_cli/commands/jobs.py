@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from fairlead.inspection import error_chain, formats, jobs
+from fairlead.inspection.jobs import State
+from fairlead.inspection.rows import Row
 from fairlead_cli.batches import Who, in_batches
 from fairlead_cli.commands.enqueue import read
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import audit_log, formats, tables
-from fairlead_cli.session import Row, acting, ask, session
+from fairlead_cli.output import audit_log, tables
+from fairlead_cli.session import acting, ask, session
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection
@@ -19,26 +21,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="List, show, cancel and retry jobs.", no_args_is_help=True)
 
 _NONE = "no job is like that"
-_LOOKED_MAX = 100_000
-"""As list_live and list_ended say."""
-
-
-class State(StrEnum):
-    """Where a job is in its life."""
-
-    PENDING = "pending"
-    QUEUED = "queued"
-    RUNNING = "running"
-    SCHEDULED = "scheduled"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    EXPIRED = "expired"
-
-
-_QUEUED = (State.QUEUED, State.RUNNING)
-_ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED)
-
 Ids = Annotated[
     list[int], typer.Argument(min=1, max=formats.ID_MAX, metavar="ID...", help="The jobs' ids.")
 ]
@@ -46,72 +28,106 @@ Queue = Annotated[str | None, typer.Option(help="Only this queue.")]
 Tenant = Annotated[str | None, typer.Option(help="Only this tenant.")]
 Kind = Annotated[str | None, typer.Option(help="Only this kind.")]
 
-COLUMNS = (
-    tables.Column("id", lambda row: str(row["id"]), right=True),
+Since = Annotated[
+    str | None,
+    typer.Option(help="Only jobs inserted since this instant: 2026-11-21T09:30+01:00."),
+]
+Until = Annotated[str | None, typer.Option(help="Only jobs inserted until this instant.")]
+Before = Annotated[
+    int | None,
+    typer.Option(min=1, max=formats.ID_MAX, help="Only jobs with a lower id: the next page."),
+]
+
+
+def _ago(row: Row, field: str, *, up_to: str = "now") -> str:
+    """Say how long it was from one instant of a job to another, or is by now."""
+    end = cast("datetime", row[up_to] or row["now"])
+    return formats.since(cast("datetime | None", row[field]), now=end)
+
+
+_ID = tables.Column("id", lambda row: str(row["id"]), right=True)
+_WHAT = (
     tables.text("state", "state"),
     tables.text("queue", "queue"),
     tables.text("tenant", "tenant"),
     tables.text("kind", "kind"),
+)
+_AGE = tables.Column("age", lambda row: _ago(row, "created_at"), right=True)
+_RAN = tables.Column(
+    "ran", lambda row: _ago(row, "claimed_at", up_to="finished_at"), right=True
+)
+_WAITS = tables.Column("waits", lambda row: _ago(row, "waits_since"), right=True)
+_TRIES = (
     tables.Column("try", lambda row: f"{row['attempt']}/{row['max_attempts']}", right=True),
-    tables.text("error", "error", empty=""),
+    tables.first_line("error", "error"),
 )
-
-
-_WAITS = tables.Column(
-    "waits",
-    lambda row: formats.since(
-        cast("datetime", row["waits_since"]), now=cast("datetime", row["now"])
-    ),
-    right=True,
-)
-OLDEST_COLUMNS = (COLUMNS[0], _WAITS, *COLUMNS[1:])
+COLUMNS = (_ID, *_WHAT, _AGE, _RAN, *_TRIES)
+OLDEST_COLUMNS = (_ID, _WAITS, *_WHAT, *_TRIES)
 
 
 @app.command("list")
-def list_jobs(
+def list_jobs(  # noqa: PLR0913 - each is an option of the command
     *,
     queue: Queue = None,
     tenant: Tenant = None,
     kind: Annotated[str | None, typer.Option(help="Only this kind; not with --oldest.")] = None,
     state: Annotated[State | None, typer.Option(help="Only jobs in this state.")] = None,
+    since: Since = None,
+    until: Until = None,
+    before: Before = None,
     oldest: Annotated[
         bool, typer.Option("--oldest", help="Only waiting jobs, the longest wait first.")
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
     as_json: tables.AsJson = False,
 ) -> None:
-    """List the newest jobs. Reads at most 100,000 unfinished and 100,000 finished ones.
+    """List the newest jobs.
 
-    With --oldest, list those that wait longest, however many wait: what is queued for a
-    worker, and of each tenant and priority in a queue the job that is next.
+    It finds what is unfinished of a tenant, and what failed, expired or was cancelled. Of
+    other jobs it looks at the newest 18,000 at most, and says so if there are older ones
+    and with which --before to go on.
+
+    The age is since the job was inserted; ran is how long its last attempt took, or takes.
+
+    With --oldest, list those that wait longest: what is queued for a worker, and of each
+    tenant and priority in a queue the job that is next. Where there are more than 1,000 of
+    these, it looks at 1,000 and at those of the 2,000 oldest jobs.
     """
-    wanted: Row = {"queue": queue, "tenant": tenant, "state": state, "limit": limit}
     if oldest:
-        _list_oldest(wanted, state, kind, as_json=as_json)
+        later: Row = {"kind": kind, "since": since, "until": until, "before": before}
+        among: Row = {"queue": queue, "tenant": tenant, "state": state, "limit": limit}
+        _list_oldest(among, state, later, as_json=as_json)
         return
-    wanted["kind"] = kind
-    sources = _sources(state)
-    found: list[Row] = []
-    unseen: list[str] = []
+    wanted = jobs.Filter(
+        queue=queue,
+        tenant=tenant,
+        kind=kind,
+        state=state,
+        since=read("--since", since, formats.instant),
+        until=read("--until", until, formats.instant),
+        before=before,
+        limit=limit,
+    )
     with session() as connection:
-        for name in sources:
-            found += ask(connection, name, wanted)
-        if len(found) < limit:
-            unseen = _unseen(ask(connection, "list_bounds", wanted)[0], sources)
-    found.sort(key=lambda row: int(str(row["id"])), reverse=True)
-    among = " and ".join(unseen)
-    none = f"no job is like that among {among}; there are older ones" if unseen else _NONE
-    tables.rows(found[:limit], COLUMNS, as_json=as_json, none=none)
-    if unseen and (found or as_json):
-        typer.echo(f"fairlead: looked at {among}; there are older ones", err=True)
+        found = jobs.newest(connection, wanted)
+    said = f"{found.left_out}: give --before {found.go_on_before}" if found.left_out else ""
+    none = f"{_NONE}: {said}" if said else _NONE
+    tables.rows(found.rows, COLUMNS, as_json=as_json, none=none)
+    if said and (found.rows or as_json):
+        typer.echo(f"fairlead: {said}", err=True)
 
 
-def _list_oldest(wanted: Row, state: State | None, kind: str | None, *, as_json: bool) -> None:
-    if kind is not None:
+def _list_oldest(wanted: Row, state: State | None, page: Row, *, as_json: bool) -> None:
+    if page["kind"] is not None:
         raise CommandError(
-            f"--kind {kind}: --oldest looks at the next job of each tenant and priority, "
-            "whatever its kind, so leave --kind out"
+            f"--kind {page['kind']}: --oldest looks at the next job of each tenant and "
+            "priority, whatever its kind, so leave --kind out"
         )
+    for name in ("since", "until", "before"):
+        if page[name] is not None:
+            raise CommandError(
+                f"--{name} is for the newest jobs first, so leave it or --oldest out"
+            )
     if state not in (None, State.PENDING, State.QUEUED):
         raise CommandError(
             f"--state {state}: --oldest lists jobs that wait, so give pending or queued, or "
@@ -119,25 +135,14 @@ def _list_oldest(wanted: Row, state: State | None, kind: str | None, *, as_json:
         )
     with session() as connection:
         found = ask(connection, "list_oldest", wanted)
+    cuts = {row.pop("is_cut") for row in found}
     tables.rows(found, OLDEST_COLUMNS, as_json=as_json, none="no job like that waits")
-
-
-def _unseen(bounds: Row, sources: Sequence[str]) -> list[str]:
-    """Name what was looked at up to a bound that left out others."""
-    kinds = (("list_live", "live", "unfinished"), ("list_ended", "ended", "finished"))
-    return [
-        f"the newest {_LOOKED_MAX:,} {called} jobs"
-        for source, column, called in kinds
-        if source in sources and int(str(bounds[column])) > _LOOKED_MAX
-    ]
-
-
-def _sources(state: State | None) -> tuple[str, ...]:
-    if state in _QUEUED:
-        return ("list_queued",)
-    if state in _ENDED:
-        return ("list_ended",)
-    return ("list_live", "list_ended") if state is None else ("list_live",)
+    if True in cuts:
+        typer.echo(
+            "fairlead: looked at the next jobs of 1,000 tenants and priorities and of those "
+            "of the 2,000 oldest jobs, and there are more: give --queue or --tenant",
+            err=True,
+        )
 
 
 @app.command("show")
@@ -150,41 +155,41 @@ def show_job(
 ) -> None:
     """Show one job in any state, its errors, and who changed it."""
     with session() as connection:
-        found = ask(connection, "show_job", {"id": job_id})
-        if not found:
+        found = jobs.show(connection, job_id)
+        if found is None:
             raise NegativeAnswer(
                 f"job {job_id} is unknown: it never was, or its history has expired"
             )
-        attempts = _attempts(connection, job_id)
-        changes = audit_log.of_job(connection, job_id)
+        attempts = jobs.attempts(connection, job_id)
+        changes = jobs.audit(connection, job_id)
+    job_error = cast("str | None", found["error"])
     if as_json:
-        tables.print_json({**found[0], "attempts": attempts, "audit": changes})
+        job: Row = {**found, "error_chain": error_chain.read(job_error)}
+        tables.print_json({**job, "attempts": _with_chains(attempts), "audit": changes})
         return
-    tables.fields(found[0])
+    tables.fields(found)
     if attempts:
         typer.echo()
         tables.rows(attempts, _ATTEMPTS, as_json=False, none="")
+        for line in error_chain.lines_below(job_error, attempts):
+            typer.echo(line)
     if changes:
         typer.echo()
         tables.rows(changes, audit_log.OF_JOB, as_json=False, none="")
 
 
-def _attempts(connection: "Connection", job_id: int) -> list[Row]:
-    """Return what went wrong, oldest first; an application's login sees only the job itself."""
-    from psycopg.errors import InsufficientPrivilege
-
-    try:
-        found = ask(connection, "show_attempts", {"id": job_id})
-    except InsufficientPrivilege:
-        return []
-    return sorted(found, key=lambda row: cast("datetime", row["at"]))
+def _with_chains(attempts: Sequence[Row]) -> list[Row]:
+    return [
+        {**row, "error_chain": error_chain.read(cast("str | None", row["error"]))}
+        for row in attempts
+    ]
 
 
 _ATTEMPTS = (
     tables.number("attempt", "attempt"),
     tables.text("ended as", "ended_as"),
     tables.Column("at", lambda row: f"{row['at']:%Y-%m-%d %H:%M:%S%z}"),
-    tables.text("error", "error", empty=""),
+    tables.first_line("error", "error"),
 )
 
 

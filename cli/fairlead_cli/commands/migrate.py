@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairlead.inspection import formats
 from fairlead_cli.commands.enqueue import read
 from fairlead_cli.errors import CommandError
-from fairlead_cli.output import audit_log, formats, tables, wait_for
+from fairlead_cli.output import audit_log, tables, wait_for
 from fairlead_cli.session import acting
 
 if TYPE_CHECKING:
@@ -157,11 +158,8 @@ def _owned(
     """
     from fairlead import ownership
 
-    if take_over:
-        with acting(connection, actor):
-            ownership.take_over(connection, release)
-    else:
-        ownership.own(connection, release)
+    with acting(connection, actor):
+        (ownership.take_over if take_over else ownership.own)(connection, release)
     _refuse_another(connection, release)
     return ownership.owner_of(connection) or None
 

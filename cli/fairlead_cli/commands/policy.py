@@ -1,5 +1,6 @@
 """`fairlead policy`: store, show, compare and check the policy of the fair order."""
 
+import os
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -7,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import formats, policy_versions, tables
-from fairlead_cli.session import Row, ask, session, user
+from fairlead_cli.output import policy_names, policy_versions, tables
+from fairlead_cli.session import ask, session, user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +124,8 @@ def apply(
         owner = _may_store(connection, release)
         stored = _store(connection, document, author=author, reason=reason)
         rules = _rules(connection, stored)
-    _say(stored, _warn(found), owner=owner, rules=rules, as_json=as_json)
+        unknown = policy_names.unknown(connection, found)
+    _say(stored, _warn(found, unknown), owner=owner, rules=rules, as_json=as_json)
 
 
 @app.command("show")
@@ -261,17 +265,22 @@ def rollback(
         except PolicyRefused as error:
             raise CommandError(f"version {version}: {error}") from None
         rules = _rules(connection, stored)
-    _say(stored, _warn(parse(document)), owner=owner, rules=rules, as_json=as_json)
+        found = parse(document)
+        unknown = policy_names.unknown(connection, found)
+    _say(stored, _warn(found, unknown), owner=owner, rules=rules, as_json=as_json)
 
 
 @app.command("check")
 def check(file: File, *, as_json: tables.AsJson = False) -> None:
-    """Check that a file is a valid policy, without a database."""
+    """Check that a file is a valid policy, whose names are in use.
+
+    Without FAIRLEAD_DATABASE_URL, or where the database is away, only the file is checked.
+    """
     from fairlead.policy import digest
 
     _, found = read(file)
     overrides = sum(len(rule.tenants.overrides) for rule in found.queues)
-    warnings = _warn(found)
+    warnings = _warn(found, _unknown(found))
     if as_json:
         tables.print_json(
             {
@@ -386,11 +395,28 @@ def _mention(said: str) -> None:
         typer.echo(f"fairlead: {formats.printable(said)}", err=True)
 
 
-def _warn(found: "Policy") -> tuple[str, ...]:
+def _unknown(found: "Policy") -> tuple[str, ...]:
+    """Return what a database says of a policy's names, where one is given and answers."""
+    from fairlead_cli.error_sentences import sentence
+
+    if not {"FAIRLEAD_DATABASE_URL", "FAIRLEAD_DATABASE_URL_FILE"} & os.environ.keys():
+        return ()
+    try:
+        with session() as connection:
+            return policy_names.unknown(connection, found)
+    except Exception as error:
+        said = sentence(error)
+        if said is None:
+            raise
+        _mention(f"its names are not held against a database: {said}")
+        return ()
+
+
+def _warn(found: "Policy", unknown: tuple[str, ...]) -> tuple[str, ...]:
     """Print which parts of a policy match no tenant or queue, and return them."""
     from fairlead.policy import find_warnings
 
-    warnings = tuple(formats.printable(said) for said in find_warnings(found))
+    warnings = (*(formats.printable(said) for said in find_warnings(found)), *unknown)
     for said in warnings:
         typer.echo(f"fairlead: warning: {said}", err=True)
     return warnings

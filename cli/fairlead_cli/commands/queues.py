@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
-from fairlead_cli.output import audit_log, formats, tables
-from fairlead_cli.output.pool_routing import placed
-from fairlead_cli.session import Row, acting, ask, session
-
-if TYPE_CHECKING:
-    from fairlead.db.connect import Connection
+from fairlead.inspection import fleet, formats
+from fairlead.inspection.rows import Row
+from fairlead_cli.output import audit_log, tables
+from fairlead_cli.session import acting, ask, session
 
 Queue = Annotated[str, typer.Argument(help="The queue.")]
 Tenant = Annotated[str | None, typer.Option(help="Only this tenant in it.")]
@@ -69,13 +67,8 @@ def queues(*, as_json: tables.AsJson = False) -> None:
     in JSON): no pool does, and its jobs wait.
     """
     with session() as connection:
-        found = read(connection)
+        found = fleet.queues(connection)
     tables.rows(found, columns(found), as_json=as_json, none="no queue has unfinished work")
-
-
-def read(connection: "Connection") -> list[Row]:
-    """Read every queue with unfinished work, with its pool where the policy has some."""
-    return placed(connection, ask(connection, "queues"))
 
 
 def columns(found: Sequence[Row]) -> tuple[tables.Column, ...]:

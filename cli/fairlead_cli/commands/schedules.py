@@ -1,17 +1,23 @@
-"""`fairlead schedules`: list, enable, disable and remove. An application inserts them."""
+"""`fairlead schedules`: list, sync, enable, disable and remove.
 
+An application inserts them, or declares them in its code, which `sync` writes.
+"""
+
+import sys
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, cast
 
 import typer
 
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import audit_log, formats, tables
-from fairlead_cli.session import Row, acting, ask, session
+from fairlead_cli.output import audit_log, tables
+from fairlead_cli.session import acting, ask, session
 
 app = typer.Typer(
-    help="List, enable, disable and remove cron schedules. Without a command: list them."
+    help="List, sync, enable, disable and remove cron schedules. Without a command: list them."
 )
 
 Name = Annotated[str, typer.Argument(help="The schedule's name.")]
@@ -67,6 +73,49 @@ def list_schedules(
     tables.rows(found[:limit], COLUMNS, as_json=as_json, none=none)
     if len(found) > limit:
         typer.echo(f"fairlead: there are more than {limit:,}: give --limit", err=True)
+
+
+@app.command("sync")
+def sync(
+    application: Annotated[
+        str, typer.Argument(metavar="APP", help="module:attribute, as workers are given it.")
+    ],
+    *,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
+    """Write the schedules that an application declares, in a deploy.
+
+    Adds and changes those with @tasks.cron, and removes those that this application declared
+    before and does no more. Schedules of others, or made by hand, are left alone.
+    """
+    from fairlead.application import AppError, load
+    from fairlead.schedules import sync_schedules
+
+    sys.path.insert(0, "")  # as `python -m` has it, by which workers load applications
+    try:
+        tasks = load(application)
+        with session() as connection, acting(connection, actor, reason):
+            done = sync_schedules(connection, tasks)
+    except (AppError, ValueError) as error:
+        raise CommandError(str(error)) from None
+    if as_json:
+        keys = ("tenant", "name")
+        tables.print_json(
+            {
+                what: [dict(zip(keys, key, strict=True)) for key in of_these]
+                for what, of_these in done._asdict().items()
+            }
+        )
+        return
+    for what, of_these in done._asdict().items():
+        for tenant, name in of_these:
+            typer.echo(
+                f"{what} schedule '{name}'" + (f" of tenant '{tenant}'" if tenant else "")
+            )
+    if not any(done):
+        typer.echo("nothing to change")
 
 
 @app.command("enable")

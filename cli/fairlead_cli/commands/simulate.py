@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairlead.inspection import formats
 from fairlead_cli.commands.enqueue import read as read_option
 from fairlead_cli.commands.policy import File
 from fairlead_cli.commands.policy import read as read_policy
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import comparison, formats, tables
+from fairlead_cli.output import comparison, tables
 from fairlead_cli.session import session
 
 if TYPE_CHECKING:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairlead.inspection import fleet, formats
+from fairlead.inspection.rows import Row
 from fairlead_cli.batches import Who, in_batches
 from fairlead_cli.commands import queues
 from fairlead_cli.commands.enqueue import read
 from fairlead_cli.errors import NegativeAnswer
-from fairlead_cli.output import audit_log, fair_shares, formats, tables
-from fairlead_cli.session import Row, acting, ask, session
+from fairlead_cli.output import audit_log, fair_shares, tables
+from fairlead_cli.session import acting, ask, session
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection
@@ -55,8 +57,8 @@ def tenants(
     if context.invoked_subcommand is not None:
         return
     with session() as connection:
-        found = ask(connection, "tenants", {"queue": queue, "limit": limit})
-        pools = ask(connection, "shares")
+        found = fleet.tenants(connection, queue=queue, limit=limit)
+        pools = fleet.shares(connection)
         if hashes:
             found = _hashed(connection, found)
     if as_json:
@@ -96,7 +98,7 @@ def erase(
     reason: audit_log.Reason = "",
     as_json: tables.AsJson = False,
 ) -> None:
-    """Erase what the database has of a tenant: schedules, unfinished jobs and the history.
+    """Erase what the database has of a tenant: schedules, batches, jobs and the history.
 
     Unfinished jobs are cancelled. A repeat goes on where this one stopped. Stop the
     tenant's applications first: what they insert meanwhile stays. Its name stays in the
@@ -107,15 +109,17 @@ def erase(
     with session() as connection:
         with acting(connection, *who):
             schedules = ask(connection, "erase_schedules", {"tenant": tenant})[0]["removed"]
+        batches = in_batches(connection, "erase_batches", {"tenant": tenant}, who)["batches"]
         cancelled, left = _cancel(connection, tenant, who, within=within)
         jobs = in_batches(connection, "erase_history", {"tenant": tenant}, who)["erased"]
+        ask(connection, "erase_periods", {"tenant": tenant})
     if as_json:
-        counts = {"schedules": schedules, "cancelled": cancelled, "jobs": jobs, "left": left}
-        tables.print_json({"tenant": tenant, **counts})
+        counts = {"schedules": schedules, "batches": batches, "cancelled": cancelled}
+        tables.print_json({"tenant": tenant, **counts, "jobs": jobs, "left": left})
     else:
         typer.echo(
-            f"erased schedules ({schedules}) and {formats.jobs(jobs)} of tenant "
-            f"'{formats.printable(tenant)}'; {cancelled} of its jobs were unfinished"
+            f"erased schedules ({schedules}), batches ({batches}) and {formats.jobs(jobs)} of "
+            f"tenant '{formats.printable(tenant)}'; {cancelled} of its jobs were unfinished"
         )
     if left:
         raise NegativeAnswer(

@@ -1,7 +1,6 @@
-"""`fairlead top`: what the fleet does now, again and again, until Ctrl-C."""
+"""`fairlead top`: what the fleet does now, again and again, until `q` or Ctrl-C."""
 
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead_cli.commands.queues import columns, read
+from fairlead.inspection import fleet, formats
+from fairlead.inspection.pool_routing import may_read_policy
+from fairlead.inspection.rows import Row
+from fairlead_cli.commands.queues import columns
 from fairlead_cli.commands.workers import COLUMNS as WORKER_COLUMNS
-from fairlead_cli.output import fair_shares, formats, pod_counts, policy_versions, tables
-from fairlead_cli.session import Row, ask, session
+from fairlead_cli.output import fair_shares, pod_counts, policy_versions, quit_key, tables
+from fairlead_cli.session import ask, session
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from fairlead.policy_storage import Version
 
 _ROWS_MAX = 15
+_DEAD_SECONDS = 60
+"""How long a worker is shown after its death: `fairlead workers list` shows it for an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +61,36 @@ def top(
 ) -> None:
     """Watch queues, tenants, pools, workers and rates. Without a terminal: one line each time.
 
-    With --json it prints once, unless --count is given.
+    The key q ends it, and so does Ctrl-C. Held are jobs that workers have taken
+    and that no slot is free for yet. With --json it prints once, unless --count is given.
     """
     with session() as connection:
         if as_json:
             for before, after in looks(connection, every, count or 1):
                 tables.print_json(_as_json(before, after))
         elif sys.stdout.isatty():
-            _draw(looks(connection, every, count))
+            with quit_key.watched() as rest:
+                _draw(looks(connection, every, count, rest))
         else:
             for before, after in looks(connection, every, count):
                 typer.echo(line(before, after))
 
 
 def looks(
-    connection: "Connection", every_seconds: float, count: int | None
+    connection: "Connection",
+    every_seconds: float,
+    count: int | None,
+    rest: quit_key.Rest = quit_key.no_key,
 ) -> Iterator[tuple[TopSnapshot, TopSnapshot]]:
     """Yield so many looks, None is without end, each behind the one before it.
 
-    The first one has itself before it.
+    The first one has itself before it. A rest that is ended ends them.
     """
-    rest = threading.Event()
     before = look(connection)
     yield before, before
     while count is None or (count := count - 1) > 0:
-        rest.wait(every_seconds)
+        if rest(every_seconds):
+            return
         after = look(connection)
         yield before, after
         before = after
@@ -100,15 +109,13 @@ def _draw(pairs: Iterator[tuple[TopSnapshot, TopSnapshot]]) -> None:
 def look(connection: "Connection") -> TopSnapshot:
     """Read the moment."""
     return TopSnapshot(
-        tuple(read(connection)),
+        tuple(fleet.queues(connection)),
         tuple(ask(connection, "served", {"limit": _ROWS_MAX})),
-        tuple(ask(connection, "shares")),
-        tuple(ask(connection, "workers", {"all": False})),
-        tuple(ask(connection, "pool_decisions", {"pool": None})),
-        policy_versions.latest(connection)
-        if policy_versions.may_read(connection)
-        else (None, None),
-        ask(connection, "counters")[0],
+        tuple(fleet.shares(connection)),
+        tuple(fleet.workers(connection, dead_seconds=_DEAD_SECONDS)),
+        tuple(fleet.pool_decisions(connection)),
+        policy_versions.latest(connection) if may_read_policy(connection) else (None, None),
+        fleet.counters(connection),
     )
 
 
@@ -124,6 +131,12 @@ def total(snapshot: TopSnapshot, field: str) -> int:
     return sum(int(str(row[field])) for row in snapshot.queues)
 
 
+def running(snapshot: TopSnapshot) -> str:
+    """Say how many jobs run, and how many workers hold until a slot is free."""
+    held = sum(int(str(row["held"])) for row in snapshot.workers)
+    return f"running {total(snapshot, 'running') - held:,} held {held:,}"
+
+
 def line(before: TopSnapshot, after: TopSnapshot) -> str:
     """Say the moment in one line."""
     pending, scheduled = (
@@ -137,7 +150,7 @@ def line(before: TopSnapshot, after: TopSnapshot) -> str:
     policy = f" policy {in_force.version}" if in_force is not None else ""
     return (
         f"{_clock(after)} pending {pending}"
-        f" queued {total(after, 'queued'):,} running {total(after, 'running'):,}"
+        f" queued {total(after, 'queued'):,} {running(after)}"
         f" scheduled {scheduled} workers {living}{policy}"
         f" {rates(before, after)}"
     )
@@ -169,7 +182,7 @@ def picture(before: TopSnapshot, after: TopSnapshot, *, width: int) -> "Renderab
 
     hidden = len(after.queues) - _ROWS_MAX, len(after.workers) - _ROWS_MAX
     return Group(
-        Text(f"{_clock(after)}  {rates(before, after)}"),
+        Text(f"{_clock(after)}  {running(after)}  {rates(before, after)}  (q quits)"),
         Text("\n".join([*policy_versions.sentences(*after.policies, now=_now(after)), ""])),
         tables.table(after.queues[:_ROWS_MAX], columns(after.queues), width=width),
         Text(f"and {hidden[0]} more queues" if hidden[0] > 0 else ""),

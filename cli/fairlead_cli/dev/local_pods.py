@@ -18,8 +18,9 @@ from time import monotonic
 from typing import Protocol
 from uuid import uuid4
 
-from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.decision.inputs import ContainerDefaults, Deployment, QuotaLimit
 from fairlead_autoscaler.election.elector import Lease
+from fairlead_autoscaler.election.vacancy import Problem
 from fairlead_autoscaler.kube.port import (
     ClusterSnapshot,
     ConflictError,
@@ -57,6 +58,7 @@ class SoleLeader:
     """The lead of an autoscaler that has no other replica."""
 
     term = 1
+    problem: Problem | None = None
 
     def is_leader(self) -> bool:
         """Tell that it does."""
@@ -179,13 +181,21 @@ class LocalPods:
         """Raise: there is no election here."""
         raise NotFoundError(f"there is no lease {lease.version} on one machine")
 
+    def create_lease(self, lease: Lease) -> Lease:
+        """Raise: there is no election here."""
+        raise NotFoundError(f"there is no lease for {lease.holder} on one machine")
+
     def autoscalers(self) -> Mapping[str, tuple[str, ...]]:
         """Return none."""
         return {}
 
-    def quota_pods(self) -> int | None:
-        """Return that there is no quota."""
-        return None
+    def container_defaults(self) -> ContainerDefaults:
+        """Return that nothing is filled in."""
+        return ContainerDefaults()
+
+    def quotas(self) -> tuple[QuotaLimit, ...]:
+        """Return none."""
+        return ()
 
     def _dismiss(self, pod: WatchedPod) -> None:
         self._pods[pod.name] = replace(pod, terminating=True, ready=False)

@@ -33,6 +33,9 @@ _DEFAULTS = MappingProxyType(
         "timezone": "UTC",
         "log_timezone": "UTC",
         "log_line_prefix": "%m [%p] %a ",
+        # By default the schema with the login's name comes first, and that one is Fairlead's:
+        # an application's tables would land in it. A role or a database may say otherwise.
+        "search_path": "public",
     }
 )
 _SOCKET_PATH_BYTES_MAX = 103  # macOS; Linux has 107
@@ -40,6 +43,13 @@ _LOG_BYTES_MAX = 16 * 1024 * 1024
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
 _POLL_SECONDS = 0.02
+
+
+def url_at(port: int, database: str = NAME) -> str:
+    """Return the URL of a database of the server at this port, as its superuser."""
+    # What a shell asks of the servers that it works with elsewhere, this one has not.
+    plainly = "?sslmode=disable" if "PGSSLMODE" in os.environ else ""
+    return f"postgresql://{NAME}@127.0.0.1:{port}/{database}{plainly}"
 
 
 class Server:
@@ -120,9 +130,7 @@ class Server:
 
     def url_of(self, database: str) -> str:
         """Return the URL of another database of this server."""
-        # What a shell asks of the servers that it works with elsewhere, this one has not.
-        plainly = "?sslmode=disable" if "PGSSLMODE" in os.environ else ""
-        return f"postgresql://{NAME}@127.0.0.1:{self.port}/{database}{plainly}"
+        return url_at(self.port, database)
 
     def is_running(self) -> bool:
         """Tell whether the postmaster is alive."""

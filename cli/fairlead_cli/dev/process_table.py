@@ -38,9 +38,11 @@ def children(pid: int) -> tuple[int, ...]:
 
 def _from_proc() -> list[Process]:
     found: list[Process] = []
-    for stat in _PROC.glob("[0-9]*/stat"):
+    for folder in _PROC.iterdir():
+        if not folder.name.isdigit():
+            continue
         try:
-            text = stat.read_text(errors="replace")
+            text = (folder / "stat").read_text(errors="replace")
         except OSError:  # it ended since the folder was listed
             continue
         # The name stands in brackets and may hold spaces and brackets itself.

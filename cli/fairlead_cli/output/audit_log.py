@@ -1,14 +1,12 @@
 """What commands say to the audit log, and how its entries are shown."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
-from fairlead_cli.output import formats, tables
-from fairlead_cli.session import Row, ask
-
-if TYPE_CHECKING:
-    from fairlead.db.connect import Connection
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
+from fairlead_cli.output import tables
 
 Actor = Annotated[
     str | None,
@@ -49,13 +47,3 @@ _VERB = tables.text("verb", "verb")
 _REASON = tables.text("reason", "reason", empty="")
 COLUMNS = (_AT, _VERB, tables.Column("of", _what), _WHO, _REASON)
 OF_JOB = (_AT, _VERB, _WHO, tables.text("with", "application_name"), _REASON)
-
-
-def of_job(connection: "Connection", job_id: int) -> list[Row]:
-    """Return who changed a job by hand, oldest first; nothing if the login may not read it."""
-    from psycopg.errors import InsufficientPrivilege
-
-    try:
-        return ask(connection, "audit_of_job", {"id": job_id})
-    except InsufficientPrivilege:
-        return []

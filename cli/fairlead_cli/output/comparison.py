@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fairlead_cli.output import formats, tables
-from fairlead_cli.session import Row
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
+from fairlead_cli.output import tables
 
 if TYPE_CHECKING:
     from fairlead_scheduler.simulation.simulation_report import Side, SimulationReport

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from fairlead_cli.output import formats
+from fairlead.inspection import formats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

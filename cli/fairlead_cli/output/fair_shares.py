@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import cast
 
-from fairlead_cli.output import formats, tables
-from fairlead_cli.session import Row
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
+from fairlead_cli.output import tables
 
 _STALE = timedelta(seconds=15)
 """How old a report may be at least. The leader looks less often where lanes are many, so one

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import cast
 
-from fairlead_cli.output import formats
-from fairlead_cli.session import Row
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
 
 _STALE = timedelta(minutes=3)
 """A decision that does not change is written down once a minute."""

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
 from fairlead_cli.errors import NegativeAnswer
-from fairlead_cli.output import formats
-from fairlead_cli.session import Row, ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,15 +17,6 @@ NONE = (
     "no policy is stored: every tenant has weight 1 and no limit "
     "(`fairlead policy apply FILE` stores one)"
 )
-
-
-def may_read(connection: "Connection") -> bool:
-    """Tell whether the login may read the policy and what became of it.
-
-    Asked first, for a refusal would be an error in the server's log at every look.
-    """
-    (allowed,) = ask(connection, "may_read_policy")
-    return bool(allowed["may"])
 
 
 def latest(connection: "Connection") -> "tuple[Version | None, Version | None]":

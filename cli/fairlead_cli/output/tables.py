@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairlead_cli.output import formats
-from fairlead_cli.session import Row
+from fairlead.inspection import formats
+from fairlead.inspection.rows import Row
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +35,11 @@ class Column:
 def text(title: str, field: str, *, empty: str = "-") -> Column:
     """Return a column that shows a field as it is."""
     return Column(title, lambda row: _line(row[field], empty))
+
+
+def first_line(title: str, field: str) -> Column:
+    """Return a column that shows the first line of a text."""
+    return Column(title, lambda row: _line(str(row[field] or "").partition("\n")[0], ""))
 
 
 def number(title: str, field: str) -> Column:

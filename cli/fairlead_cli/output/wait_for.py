@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairlead.inspection import formats, jobs
+from fairlead.inspection.rows import Row
 from fairlead_cli.errors import NegativeAnswer
-from fairlead_cli.output import formats
-from fairlead_cli.session import Row, ask, settings
+from fairlead_cli.session import settings
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection
@@ -63,21 +64,26 @@ def succeeded(connection: "Connection", job_id: int, *, within: timedelta) -> Ro
     """
     until = time.monotonic() + within.total_seconds()
     while True:
-        found = ask(connection, "show_job", {"id": job_id})
-        if not found:
+        job = jobs.show(connection, job_id)
+        if job is None:
             raise NegativeAnswer(
                 f"job {job_id} is gone: what was kept of it was deleted meanwhile"
             )
-        (job,) = found
         state = str(job["state"])
         if state == "succeeded":
             return job
         if state in _ENDED:
-            error = formats.printable(str(job["error"] or "it did not run"))
-            raise NegativeAnswer(f"job {job_id} {state}: {error}")
+            raise NegativeAnswer(f"job {job_id} {state}: {_why(job)}")
         if time.monotonic() >= until:
             raise NegativeAnswer(
                 f"job {job_id} is {state} after {formats.age(within)}: "
                 f"`fairlead explain {job_id}` says why"
             )
         time.sleep(_AGAIN_SECONDS)
+
+
+def _why(job: Row) -> str:
+    """Return the first line of a job's error, and where to read the others."""
+    first, *others = str(job["error"] or "it did not run").splitlines()
+    more = f" (`fairlead jobs show {job['id']}` has the rest)" if others else ""
+    return formats.printable(first) + more

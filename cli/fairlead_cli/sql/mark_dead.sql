@@ -1,6 +1,4 @@
--- mark_dead: end a worker's lease, so that it can neither claim nor renew.
+-- mark_dead: end a worker's lease, so that it can neither claim nor renew, with an entry of the audit log.
 -- locks: the worker's row.
--- index: worker_leases_pkey
-update fairlead.worker_leases w set dead_at = clock_timestamp()
-where w.id = %(id)s and w.dead_at is null
-returning w.id
+-- index: worker_leases_pkey, inside the function.
+select fairlead._release_worker(%(id)s) as was_live

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from fairlead.db import session_settings, tls
 from fairlead.db.conninfo import find_error
@@ -56,6 +57,16 @@ class Address(Protocol):
     @property
     def database_url_file(self) -> Path | None:
         """File that holds the URL, read again before each attempt."""
+        ...
+
+    @property
+    def database_password_command(self) -> str:
+        """Command that prints the password, run before each attempt; empty: there is none."""
+        ...
+
+    @property
+    def database_password_seconds(self) -> int:
+        """Seconds until that command is killed."""
         ...
 
     @property
@@ -111,6 +122,28 @@ def conninfo(settings: Address) -> str:
     return text
 
 
+def with_password(settings: Address) -> str:
+    """Return the connection string with the password that the settings' command prints now.
+
+    Raises:
+        Unreachable: there is no string or no password; the sentence has no part of either.
+    """
+    found = conninfo(settings)
+    if not settings.database_password_command:
+        return found
+    from fairlead.db import password  # noqa: PLC0415 - few fleets have a command
+
+    try:
+        printed = password.ask(
+            settings.database_password_command,
+            found,
+            seconds=settings.database_password_seconds,
+        )
+    except password.NoPassword as missing:
+        raise Unreachable(f"FAIRLEAD_DATABASE_PASSWORD_COMMAND: {missing}") from None
+    return make_conninfo(found, password=printed)
+
+
 def connect(settings: Address, *, name: str, more: Settings | None = None) -> Connection:
     """Open one autocommitting session called `name`, which may be shared.
 
@@ -161,7 +194,7 @@ def _open(kind: type[_C], settings: Address, name: str) -> _C:
     silence_seconds = settings.network_timeout_seconds
     try:
         return kind.connect(
-            conninfo(settings),
+            with_password(settings),
             autocommit=True,
             application_name=f"fairlead {name}",
             # PgBouncer must know it, and what the environment says may be no encoding.

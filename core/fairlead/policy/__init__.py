@@ -2,7 +2,8 @@
 
 In goes the text of a document; out comes a frozen `Policy`, or `PolicyRefused` with one
 sentence that names the field, its value and the fix. `digest` identifies a policy by its
-content, and `find_warnings` lists what a valid policy sets without effect.
+content, `find_warnings` lists what a valid policy sets without effect, and `find_unknown` what
+it says of queues and tenants that a database does not have.
 
 The package is pure: it opens no file and no connection, reads no clock and starts no thread.
 It imports pydantic, PyYAML, the CEL package and, of core, only `durations` and `jsontext`.
@@ -34,6 +35,7 @@ from fairlead.policy.refusal import PolicyRefused
 from fairlead.policy.rules import Rule, RuleMatch, name_of
 from fairlead.policy.shadow import Shadow
 from fairlead.policy.slots import ShortReserve, Slots
+from fairlead.policy.unknown_names import KnownNames, find_unknown
 from fairlead.policy.warnings import find_warnings
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "Estimator",
     "Fairness",
     "Glob",
+    "KnownNames",
     "Policy",
     "PolicyRefused",
     "Pool",
@@ -61,6 +64,7 @@ __all__ = [
     "Tenants",
     "canonical_json",
     "digest",
+    "find_unknown",
     "find_warnings",
     "glob",
     "hash_of",

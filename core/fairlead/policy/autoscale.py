@@ -148,8 +148,8 @@ class Autoscale(MappingModel):
     )
     keep: Annotated[timedelta, value_types.duration("0s", "24h")] = Field(
         default=timedelta(seconds=60),
-        description="How long the pool must have been empty, with no job due within a start "
-        "delay, before it scales to zero; 0s to 24h. It needs `min: 0`.",
+        description="How long the pool must have been empty, with no job due within a minute "
+        "or a start delay, before it scales to zero; 0s to 24h. It needs `min: 0`.",
     )
     drain_max: Annotated[timedelta, value_types.duration("1s", "168h")] = Field(
         default=timedelta(minutes=10),

@@ -30,5 +30,11 @@ class Capacity(MappingModel):
         default=20,
         description="How many of PostgreSQL's `max_connections` the pods of pools with "
         "`autoscale` leave to other clients, such as applications; 0 to 100,000. No pod is "
-        "added that would use these.",
+        "added that would use these. Behind a pooler, of the clients that it accepts.",
+    )
+    pooler_connections: Annotated[int, value_types.integer(1, CONNECTIONS_MAX)] | None = Field(
+        default=None,
+        description="Clients that the pooler before PostgreSQL accepts, all its replicas "
+        "together, where programs have FAIRLEAD_DATABASE_DIRECT=false; 1 to 100,000. null: "
+        "what one PgBouncer tells the autoscaler's login, and no limit if it tells nothing.",
     )

@@ -305,7 +305,7 @@ class Policy(MappingModel):
     )
     pools: Pools = Field(
         default=(),
-        description="Pools of workers and the queues that each serves, 1 to 20 pools. Jobs of "
+        description="Pools of workers and the queues that each serves, 1 to 50 pools. Jobs of "
         "a queue that no pool serves are not dispatched, and `fairlead explain` and `fairlead "
         "doctor` report it. Default: the pool of the scheduler's FAIRLEAD_POOL serves all.",
     )

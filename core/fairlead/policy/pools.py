@@ -11,7 +11,7 @@ from fairlead.policy.globs import covered
 from fairlead.policy.mapping import MappingModel, entry_error
 from fairlead.policy.value_types import shortened
 
-POOLS_MAX = 20
+POOLS_MAX = 50
 QUEUES_MAX = 1000
 _PATTERN = value_types.name(what="a queue's name or a pattern with * and ?")
 

@@ -1,9 +1,9 @@
 """Parts of a valid policy without effect, or to be careful with: a refusal would be too strict.
 
 A label may be given to a tenant tomorrow, and an operator who rolls back needs the old document
-as it was. So the policy is accepted with warnings. Unknown names of queues and tenants cause no
-warning: they may get jobs at any time. A pattern for every queue gives each name a share, and
-names are what applications choose.
+as it was. So the policy is accepted with warnings. Which names of queues and tenants are in use
+is for a database to say: see `unknown_names`. A pattern for every queue gives each name a
+share, and names are what applications choose.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,12 +4,12 @@
 -- index: jobs_dedup
 insert into fairlead.jobs (
     queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout,
-    cost_hint, headers)
+    cost_hint, headers, batch)
 select j.queue, j.tenant, j.kind, coalesce(j.payload, '{}'), j.priority, j.run_at, j.expires_at,
-       j.dedup_key, j.max_attempts, j.timeout, j.cost_hint, j.headers
+       j.dedup_key, j.max_attempts, j.timeout, j.cost_hint, j.headers, j.batch
 from json_to_recordset(%s::json) as j (
     queue text, tenant text, kind text, payload jsonb, priority smallint, run_at timestamptz,
     expires_at timestamptz, dedup_key text, max_attempts integer, timeout interval,
-    cost_hint interval, headers jsonb)
+    cost_hint interval, headers jsonb, batch bigint)
 on conflict do nothing
 returning id

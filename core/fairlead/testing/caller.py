@@ -1,18 +1,25 @@
 """Call handlers in this process: functions directly, coroutines on one event loop.
 
+The lifespan is entered for as long as a caller runs them.
+
 Everything runs in the caller's thread, because objects that tests share with handlers often
 belong to a thread, such as Django's connection. Only if an event loop already runs, in a test
 that is a coroutine, do coroutines get a thread with a loop of their own.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import copy_context
-from typing import Self, cast
+from typing import Final, Self, cast
 
 from fairlead.job import Job
-from fairlead.tasks import Coroutines, Handler
+from fairlead.open_lifespan import LifespanTask
+from fairlead.tasks import Coroutines, Handler, Tasks
+
+OF_LIFESPAN: Final = object()
+"""The context of handlers is what the application's lifespan yields."""
 
 
 class Caller:
@@ -32,6 +39,30 @@ class Caller:
         else:
             self._thread.submit(self._runner.close).result()
             self._thread.shutdown()
+
+    @contextmanager
+    def started(self, tasks: Tasks, context: object) -> Generator[Mapping[str, Handler]]:
+        """Yield the handlers with all that is around them, while the lifespan is entered.
+
+        A context that is given takes the place of the lifespan, which is not entered then.
+        """
+        if tasks.opens is None or context is not OF_LIFESPAN:
+            yield tasks.wrapped(None if context is OF_LIFESPAN else context)
+            return
+        opened = tasks.opens.open()
+        task = None
+        if isinstance(opened, AbstractAsyncContextManager):
+            task = LifespanTask(opened)
+            yielded = self.wait_for(task.enter())
+        else:
+            yielded = opened.__enter__()
+        try:
+            yield tasks.wrapped(yielded)
+        finally:  # which does not see what handlers raise, as in a worker
+            if task is not None:
+                self.wait_for(task.leave())
+            elif not isinstance(opened, AbstractAsyncContextManager):
+                opened.__exit__(None, None, None)
 
     def call(self, handler: Handler, job: Job) -> object:
         """Return what the handler returns, or raise what it raises."""

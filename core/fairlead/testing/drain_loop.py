@@ -4,19 +4,21 @@ A job is dispatched and claimed only when it is next, so that a handler may canc
 a drain can stop after any job, and an interruption has one attempt to hand back.
 """
 
+from collections.abc import Mapping
 from time import monotonic_ns
 from typing import TypeAlias, cast
 
 from fairlead import jsontext
 from fairlead.job import Claimed, Job
 from fairlead.jsontext import Json
-from fairlead.tasks import Tasks
+from fairlead.tasks import Handler, OnError
 from fairlead.testing.caller import Caller
 from fairlead.testing.drain_result import Drained, Ended, Outcome
 from fairlead.testing.drain_store import Store
 from fairlead_worker.attempts import outcome
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.error_callback import ErrorCallback
+from fairlead_worker.attempts.handlers_backoff import delayed
 from fairlead_worker.attempts.outcome import Finished, FinishedByHandler, HandedBack
 from fairlead_worker.child.intake import ClaimSorter
 
@@ -27,11 +29,18 @@ EndingValues: TypeAlias = tuple[Outcome, Json, str | None]
 class DrainLoop:
     """One drain; its attempts report to it."""
 
-    def __init__(self, tasks: Tasks, store: Store, caller: Caller) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        on_error: OnError | None,
+        store: Store,
+        caller: Caller,
+    ) -> None:
         self._store = store
         self._caller = caller
-        self._sorter = ClaimSorter(tasks.handlers, self)
-        self._error_callback = ErrorCallback(tasks.on_error)
+        self._sorter = ClaimSorter(handlers, self)
+        self._error_callback = ErrorCallback(on_error)
+        self._handlers = handlers
         self._endings: list[Ended] = []
         self._passed: set[int] = set()
         self._put_off: set[int] = set()
@@ -39,7 +48,7 @@ class DrainLoop:
     def run(self, jobs_max: int | None) -> Drained:
         """Run jobs until none is due, or so many attempts have ended."""
         self._store.use_leader_epoch()
-        self._store.register()
+        self._store.register(self._handlers)
         try:
             self._store.reclaim_leftovers()
             while self._step() and len(self._endings) != jobs_max:
@@ -49,10 +58,10 @@ class DrainLoop:
         return Drained(tuple(self._endings))
 
     def _step(self) -> bool:
-        """Run the next job, or promote due jobs; False: there is nothing to do."""
+        """Run the next job, promote due jobs, or complete batches; False: nothing to do."""
         job_id = self._store.next_job(self._passed)
         if job_id is None:
-            return self._promote()
+            return self._promote() or self._store.settle_batches()
         row = self._store.take(job_id)
         if row is None:
             self._passed.add(job_id)
@@ -88,7 +97,11 @@ class DrainLoop:
             attempt.ending = outcome.from_value(value)
         except Exception as error:  # noqa: BLE001 - a handler may raise whatever it likes
             attempt.ending = outcome.from_error(error, None, attempt.timeout_seconds)
-            failure = outcome.failure(error, attempt.ending, attempt.row)
+            failure = outcome.failure(
+                error,
+                attempt.ending,
+                attempts_left=attempt.row.attempt < attempt.max_attempts,
+            )
             if failure is not None:
                 self._error_callback.report(job, failure)
         except BaseException:
@@ -96,6 +109,8 @@ class DrainLoop:
             self._store.release(attempt)
             raise
         attempt.ended_us = monotonic_ns() // 1000
+        if attempt.ending is not None:
+            attempt.ending = delayed(attempt.ending, attempt.handler, attempt.row.attempt)
         if attempt.finished_by_handler:
             attempt.ending = outcome.finished_by_handler(attempt.ending)
         self._store.roll_back_if_failed()
@@ -121,6 +136,9 @@ class DrainLoop:
 
     def _hand_back(self, attempt: Attempt, ending: HandedBack) -> EndingValues:
         became = self._store.hand_back(attempt)
+        if ending.ended_as == "unhandled":
+            self._passed.add(attempt.job_id)  # or it would be claimed again and again
+            return "unhandled", None, ending.error
         if became == "stale":
             return self._lost_or_recorded(attempt)
         if became == "scheduled":
@@ -151,6 +169,10 @@ class DrainLoop:
 
     def report(self, attempt: Attempt, fraction: float, note: str) -> None:
         """Do nothing: progress is deleted when the attempt ends."""
+
+    def checkpoint(self, attempt: Attempt, text: str) -> None:
+        """Store what the job goes on from, at once."""
+        self._store.checkpoint(attempt, text)
 
 
 def _ended(row: Claimed, outcome: Outcome, result: Json, error: str | None) -> Ended:

@@ -15,13 +15,14 @@ Outcome: TypeAlias = Literal[
     "snoozed",
     "stale",
     "locked",
+    "unhandled",
 ]
 """How an attempt ended. The first four ended the job for good, as `job_history` says.
 
 `retried` and `snoozed` jobs wait in the database for their time. `stale`: the attempt had lost
 its job, and its ending changed nothing. `locked`: a transaction that is still open holds the
 attempt, such as one that its handler left behind, and nothing could be written; the next drain
-runs the job again.
+runs the job again. `unhandled`: the application has no handler for its kind, so it was left.
 """
 
 

@@ -4,6 +4,7 @@ They join the connection's transaction if there is one, and commit otherwise, as
 `fairlead.enqueue` does. Nothing here depends on the row factory of the application.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, TypeAlias, cast
 
@@ -15,6 +16,7 @@ from fairlead import jsontext
 from fairlead.db import statements
 from fairlead.db.connect import Connection
 from fairlead.job import Claimed
+from fairlead.tasks import Handler
 from fairlead.testing.drain_result import Outcome
 from fairlead_worker.attempts import attempt_store
 from fairlead_worker.attempts.attempt import Attempt
@@ -27,6 +29,7 @@ _TIMEOUT_MAX = "3600 s"
 _LEASE_SECONDS = 3600
 _EPOCH_LEASE_SECONDS = 0.1  # the shortest; it is released at once
 _SWEEP_MAX = 1000
+_BATCH_DAYS = 36_500  # no batch that is open is given up
 
 Leftover: TypeAlias = tuple[int, int | None]
 """A job that no live worker runs, and the token of the attempt that holds it."""
@@ -113,8 +116,8 @@ class Store:
         self._rows.execute(give_up, {"epoch": row[0]})
         return row[0]
 
-    def register(self) -> None:
-        """Register as a worker."""
+    def register(self, handlers: Mapping[str, Handler]) -> None:
+        """Register as a worker, with the kinds that it has handlers for."""
         values = {
             "lease_seconds": _LEASE_SECONDS,
             "slots": 1,
@@ -132,6 +135,16 @@ class Store:
         ).fetchone()
         assert row is not None
         self._worker_id = cast("int", row[0])
+        announced = {
+            "worker": self._worker_id,
+            "kinds": [*handlers],
+            "max_attempts": statements.integers(
+                [each.max_attempts for each in handlers.values()]
+            ),
+            "at_most_once": [each.at_most_once for each in handlers.values()],
+        }
+        announce = statements.load("fairlead_worker.parent", "announce_kinds")
+        self._rows.execute(announce, announced)
 
     def deregister(self) -> None:
         """Deregister the worker; a connection that is lost, or failed, is left as it is."""
@@ -191,6 +204,22 @@ class Store:
         self._ahead_seconds = max(0.0, cast("float", ahead_seconds))
         return bool(promoted)
 
+    def settle_batches(self) -> bool:
+        """Count ended jobs of batches; return whether a batch is over, or has more to count."""
+        values = {
+            "epoch": self._epoch,
+            "after_id": 0,
+            "batches": _SWEEP_MAX,
+            "limit": _SWEEP_MAX,
+            "days": _BATCH_DAYS,
+        }
+        row = self._rows.execute(
+            statements.load("fairlead_scheduler.background", "settle_batches"), values
+        ).fetchone()
+        assert row is not None
+        completed, _, more, _ = row
+        return bool(completed or more)
+
     def take(self, job_id: int) -> Claimed | None:
         """Dispatch and claim a job; None: another session holds it.
 
@@ -209,6 +238,9 @@ class Store:
             "estimates_us": statements.integers([0]),
             "seen_us": statements.integers([0]),
             "used": None,
+            "kinds": None,
+            "counted": None,
+            "workers": None,
         }
         dispatch = statements.load("fairlead_scheduler.loop", "dispatch")
         if not self._rows.execute(dispatch, values).fetchall():
@@ -223,6 +255,11 @@ class Store:
         """Move an attempt's deadline, unless its handler's transaction has failed."""
         if self._is_usable():
             attempt_store.extend(self._rows, [(attempt, by_seconds)])
+
+    def checkpoint(self, attempt: Attempt, text: str) -> None:
+        """Store what a job goes on from, unless its handler's transaction has failed."""
+        if self._is_usable():
+            attempt_store.store_checkpoints(self._rows, [(attempt, text)])
 
     def finish(self, attempt: Attempt) -> Literal["ended", "stale", "locked"]:
         """Finish the job, unless another session holds it; wait for no lock."""

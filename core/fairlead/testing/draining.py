@@ -8,7 +8,7 @@ import psycopg
 
 from fairlead.db import session_settings
 from fairlead.tasks import Tasks
-from fairlead.testing.caller import Caller
+from fairlead.testing.caller import OF_LIFESPAN, Caller
 from fairlead.testing.drain_result import Drained
 
 
@@ -19,6 +19,7 @@ def drain(
     queues: str | Iterable[str] | None = None,
     now: datetime | None = None,
     jobs_max: int | None = None,
+    context: object = OF_LIFESPAN,
 ) -> Drained:
     """Run the jobs that are due in a migrated database, and those that they enqueue in turn.
 
@@ -28,7 +29,7 @@ def drain(
     in this process and thread, also with `process=True`; `concurrency` has no effect, and
     nothing happens at a deadline. Failures are passed to the application's `on_error`.
     Coroutines share one event loop, in another thread if the test is a coroutine itself. A
-    repeat runs only the jobs that have fallen due meanwhile.
+    lifespan is entered once. A repeat runs only the jobs that have fallen due meanwhile.
 
     Args:
         tasks: the application.
@@ -41,11 +42,12 @@ def drain(
             of the database and of the handlers are not moved, and schedules do not fire.
         jobs_max: stop after so many attempts; None is when nothing is due any more, which never
             comes where a job snoozes for 0 seconds each time.
+        context: what the lifespan would yield, such as fakes; then it is not entered.
 
     Raises:
         RuntimeError: a scheduler or a worker is at work in this database, which drain cannot
             share; the transaction is not READ COMMITTED; or the schema is missing.
-        ValueError: `now` has no time zone, or `jobs_max` is below 1.
+        ValueError: an argument is out of bounds, or a handler asks for what is not there.
         TypeError: the connection is neither a URL nor psycopg's synchronous one.
         BaseException: what a handler raises that is no Exception (KeyboardInterrupt,
             SystemExit, CancelledError, pytest's failures), after its job was handed back
@@ -56,9 +58,10 @@ def drain(
     from fairlead.testing.drain_store import Store
 
     names = [queues] if isinstance(queues, str) else None if queues is None else list(queues)
-    with _opened(connection) as opened, Caller() as caller:
+    opening, caller = _opened(connection), Caller()
+    with opening as opened, caller, caller.started(tasks, context) as handlers:
         store = Store(opened, queues=names, now=now)
-        return DrainLoop(tasks, store, caller).run(jobs_max)
+        return DrainLoop(handlers, tasks.on_error, store, caller).run(jobs_max)
 
 
 def _check(now: datetime | None, jobs_max: int | None) -> None:

@@ -1,15 +1,15 @@
 """Run one handler without a database, and record what it reports while it runs."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from fairlead import jsontext
-from fairlead.job import Claimed, Job
-from fairlead.jsontext import Json
+from fairlead.job import MAX_ATTEMPTS, Claimed, Job
+from fairlead.jsontext import Json, JsonLike
 from fairlead.tasks import Coroutines, Handler, Tasks
-from fairlead.testing.caller import Caller
+from fairlead.testing.caller import OF_LIFESPAN, Caller
 
 _TIMEOUT_SECONDS = 600.0
 
@@ -19,12 +19,19 @@ class AttemptRecorder:
 
     Args:
         cancelled: the handler finds `job.cancelled` true from its start.
-        checkpoint: what `job.checkpoint` says: where a run that was cut short had come to.
+        checkpoint: what `job.checkpoint_value` says: from where the job goes on; None is that
+            of a job that has not come far enough yet.
+
+    Raises:
+        ValueError: the checkpoint is not JSON.
     """
 
-    def __init__(self, *, cancelled: bool = False, checkpoint: str = "") -> None:
+    def __init__(self, *, cancelled: bool = False, checkpoint: JsonLike = None) -> None:
         self._cancelled = cancelled
-        self.checkpoint = checkpoint
+        self._begins_at = (
+            None if checkpoint is None else jsontext.encode("checkpoint", checkpoint)
+        )
+        self._checkpoints: list[str] = []
         self._progress: list[tuple[float, str]] = []
         self._extensions_seconds: list[float] = []
         self._completed = False
@@ -35,6 +42,16 @@ class AttemptRecorder:
     def progress(self) -> tuple[tuple[float, str], ...]:
         """Every `job.progress`: the fraction and the note, as they would be stored."""
         return tuple(self._progress)
+
+    @property
+    def checkpoints(self) -> tuple[Json, ...]:
+        """Every `job.checkpoint`, as it would be read again."""
+        return tuple(jsontext.parse("checkpoint", text) for text in self._checkpoints)
+
+    @property
+    def begins_at(self) -> str | None:
+        """The checkpoint that the job finds, as JSON text."""
+        return self._begins_at
 
     @property
     def extensions_seconds(self) -> tuple[float, ...]:
@@ -67,6 +84,11 @@ class AttemptRecorder:
         self._interrupt = interrupt
 
     @property
+    def max_attempts(self) -> int:
+        """How many attempts a job has whose row says nothing; `run` makes one that says it."""
+        return MAX_ATTEMPTS
+
+    @property
     def cancelled(self) -> bool:
         """Whether the handler should stop."""
         return self._cancelled
@@ -87,22 +109,32 @@ class AttemptRecorder:
         """Note how far the work is."""
         self._progress.append((fraction, note))
 
+    def save_checkpoint(self, text: str) -> None:
+        """Record a checkpoint."""
+        self._checkpoints.append(text)
+
+    def stores_checkpoint(self, text: str) -> bool:
+        """Record one of a handler's transaction; there is no database to write to."""
+        self._checkpoints.append(text)
+        return False
+
     def completes(self) -> bool:
         """Record that the handler finishes the job itself; there is no database to write to."""
         self._completed = True
         return False
 
 
-def run(
+def run(  # noqa: PLR0913 - each is a field of the job, or stands in for a part of the worker
     tasks: Tasks,
     kind: str,
-    payload: Json = None,
+    payload: JsonLike = None,
     *,
     queue: str = "default",
     tenant: str = "",
-    headers: dict[str, Json] | None = None,
+    headers: Mapping[str, JsonLike] | None = None,
     attempt: int = 1,
     recorder: AttemptRecorder | None = None,
+    context: object = OF_LIFESPAN,
 ) -> Json:
     """Run one handler here and now, and return its result as it would be stored.
 
@@ -118,31 +150,44 @@ def run(
         queue: the job's.
         tenant: the job's.
         headers: the job's.
-        attempt: what `job.attempt` says; beyond 5, `job.max_attempts` says the same.
+        attempt: what `job.attempt` says, and `job.max_attempts` where the kind has fewer.
         recorder: records progress and extensions, and can cancel. Use one for each run.
+        context: what the lifespan would yield, such as fakes; then it is not entered.
 
     Raises:
         LookupError: there is no handler of this kind.
-        ValueError: the payload, or what the handler returned, is not JSON.
+        ValueError: the payload, or what the handler returned, is not JSON; or a handler or a
+            middleware asks for what is not there.
     """
     handler = _handler(tasks, kind)
-    row = Claimed(
+    row = _row(handler, payload, headers, attempt)._replace(queue=queue, tenant=tenant)
+    with Caller() as caller, caller.started(tasks, context) as handlers:
+        return _stored(_run_handler(caller, handlers[kind], row, recorder or AttemptRecorder()))
+
+
+def _row(
+    handler: Handler,
+    payload: JsonLike,
+    headers: Mapping[str, JsonLike] | None,
+    attempt: int,
+) -> Claimed:
+    """Return a job as a claim would, in no queue and of no tenant."""
+    return Claimed(
         job_id=1,
         token=1,
-        queue=queue,
-        tenant=tenant,
-        kind=kind,
+        queue="",
+        tenant="",
+        kind=handler.kind,
         payload=jsontext.encode("payload", {} if payload is None else payload),
         headers=None if headers is None else jsontext.encode("headers", headers),
         attempt=attempt,
-        max_attempts=max(5, attempt),
+        max_attempts=max(handler.max_attempts, attempt),
         timeout_seconds=min(handler.timeout_seconds or _TIMEOUT_SECONDS, _TIMEOUT_SECONDS),
         timeout_max_seconds=None,
         alone=False,
         waited_seconds=0.0,
         doomed=None,
     )
-    return _stored(_run_handler(handler, row, recorder or AttemptRecorder()))
 
 
 def _handler(tasks: Tasks, kind: str) -> Handler:
@@ -160,14 +205,15 @@ def _stored(result: object) -> Json:
     return jsontext.parse("result", jsontext.encode("result", result))
 
 
-def _run_handler(handler: Handler, row: Claimed, recorder: AttemptRecorder) -> object:
-    job = Job(row._replace(checkpoint=recorder.checkpoint), recorder)
+def _run_handler(
+    caller: Caller, handler: Handler, row: Claimed, recorder: AttemptRecorder
+) -> object:
+    job = Job(row._replace(checkpoint=recorder.begins_at), recorder)
     recorder.begin(row.timeout_seconds)
-    with Caller() as caller:
-        if handler.runs_on == "loop":
-            coroutine = cast("Coroutines", handler.run)(job)
-            return caller.wait_for(_interruptible(coroutine, recorder))
-        return caller.call(handler, job)
+    if handler.runs_on == "loop":
+        coroutine = cast("Coroutines", handler.run)(job)
+        return caller.wait_for(_interruptible(coroutine, recorder))
+    return caller.call(handler, job)
 
 
 async def _interruptible(

@@ -4,19 +4,16 @@ Nothing has to run, nor be committed: a test of code that enqueues reads the job
 the connection that the code used, and rolls back.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast, overload
 
-import psycopg
-from psycopg.rows import scalar_row
+from fairlead import connections, jsontext
+from fairlead.connections import AsyncConnection, Statement, SyncConnection
+from fairlead.jsontext import Json, JsonLike
 
-from fairlead import jsontext
-from fairlead.client import AsyncPsycopg, Psycopg
-from fairlead.db import statements
-from fairlead.job import DbApiCursor
-from fairlead.jsontext import Json
+_ENQUEUED = Statement("enqueued", "enqueued", "fairlead.testing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +21,7 @@ class Enqueued:
     """A job that waits to run; its fields are those of `fairlead.NewJob`, with the id.
 
     Instants are in UTC. `run_at` is None for a job that is due, also if it was given an instant
-    that had passed.
+    that had passed, `max_attempts` None where the job says nothing.
     """
 
     id: int
@@ -36,36 +33,36 @@ class Enqueued:
     run_at: datetime | None
     expires_at: datetime | None
     dedup_key: str | None
-    max_attempts: int
+    max_attempts: int | None
     headers: Mapping[str, Json] | None
 
 
 @overload
 def enqueued(
-    connection: AsyncPsycopg,
+    connection: AsyncConnection,
     kind: str | None = None,
     *,
-    payload: Json = ...,
+    payload: JsonLike = ...,
     queue: str | None = ...,
     tenant: str | None = ...,
-) -> Awaitable[tuple[Enqueued, ...]]: ...
+) -> Coroutine[object, None, tuple[Enqueued, ...]]: ...
 @overload
 def enqueued(
-    connection: Psycopg | DbApiCursor,
+    connection: SyncConnection,
     kind: str | None = None,
     *,
-    payload: Json = ...,
+    payload: JsonLike = ...,
     queue: str | None = ...,
     tenant: str | None = ...,
 ) -> tuple[Enqueued, ...]: ...
 def enqueued(
-    connection: AsyncPsycopg | Psycopg | DbApiCursor,
+    connection: AsyncConnection | SyncConnection,
     kind: str | None = None,
     *,
-    payload: Json = None,
+    payload: JsonLike = None,
     queue: str | None = None,
     tenant: str | None = None,
-) -> Awaitable[tuple[Enqueued, ...]] | tuple[Enqueued, ...]:
+) -> Coroutine[object, None, tuple[Enqueued, ...]] | tuple[Enqueued, ...]:
     """Return the jobs that wait to run, and match, in the order in which they were inserted.
 
     Scheduled jobs and those that wait for a retry are among them; what runs or has ended is
@@ -74,8 +71,7 @@ def enqueued(
     answer.
 
     Args:
-        connection: psycopg's, or a cursor of psycopg or another driver, as for
-            `fairlead.enqueue`.
+        connection: as for `fairlead.enqueue`.
         kind: only of this kind.
         payload: only with a payload that contains this: of an object, some of its members
             (PostgreSQL's `@>`).
@@ -84,35 +80,13 @@ def enqueued(
     """
     wanted = {"kind": kind, "payload": payload, "queue": queue, "tenant": tenant}
     text = jsontext.encode("what is looked for", wanted)
-    if isinstance(connection, psycopg.AsyncConnection | psycopg.AsyncCursor):
+    if connections.is_async(connection):
         return _read_async(connection, text)
-    if isinstance(connection, psycopg.Cursor):
-        connection = connection.connection
-    if isinstance(connection, psycopg.Connection):
-        with connection.cursor(row_factory=scalar_row) as cursor:
-            return _jobs(cursor.execute(_statement().encode(), [text]).fetchall())
-    connection.execute(_statement(), [text])
-    return _jobs([_only(row) for row in connection.fetchall()])
+    return _jobs(connections.answers(cast("SyncConnection", connection), _ENQUEUED, text))
 
 
-async def _read_async(connection: AsyncPsycopg, text: str) -> tuple[Enqueued, ...]:
-    if isinstance(connection, psycopg.AsyncCursor):
-        connection = connection.connection
-    async with connection.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(_statement().encode(), [text])
-        return _jobs(await cursor.fetchall())
-
-
-def _statement() -> str:
-    """Return the statement as text: some drivers take no bytes."""
-    return statements.load("fairlead.testing", "enqueued").decode()
-
-
-def _only(row: object) -> object:
-    """Read the only column, from a driver whose rows are sequences or mappings."""
-    if isinstance(row, Mapping):
-        return next(iter(cast("Mapping[str, object]", row).values()))
-    return cast("Sequence[object]", row)[0]
+async def _read_async(connection: AsyncConnection, text: str) -> tuple[Enqueued, ...]:
+    return _jobs(await connections.answers_async(connection, _ENQUEUED, text))
 
 
 def _jobs(texts: Sequence[object]) -> tuple[Enqueued, ...]:
@@ -131,7 +105,7 @@ def _job(row: Json) -> Enqueued:
         run_at=_instant(fields["run_at"]),
         expires_at=_instant(fields["expires_at"]),
         dedup_key=cast("str | None", fields["dedup_key"]),
-        max_attempts=cast("int", fields["max_attempts"]),
+        max_attempts=cast("int | None", fields["max_attempts"]),
         headers=cast("dict[str, Json] | None", fields["headers"]),
     )
 

@@ -15,6 +15,7 @@ from docs.generate.chart.values import Field, Json
 from fairlead.policy.schema import json_schema
 from fairlead.settings import DatabaseSettings
 from fairlead_autoscaler.settings import AutoscalerSettings
+from fairlead_console.settings import ConsoleSettings
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_worker.settings import WorkerSettings
 
@@ -25,14 +26,46 @@ _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 # Settings that the chart sets itself, or has a separate value for.
 _OWN = {
     *("database_url", "database_url_file", "database_direct", "health_port", "health_host"),
+    *("database_password_command", "database_password_seconds"),
     *("app", "pool", "concurrency", "processes", "grace_seconds", "until_empty"),
     *("pod_name", "pod_uid", "worker_name", "namespace", "pod_selector", "pool_deployments"),
     *("lease_name", "status_configmap", "policy_configmap", "policy_values_configmap"),
     *("policy_source", "autoscaler_enabled", "read_autoscalers", "read_quotas"),
     *("metrics_wait_bounds", "release"),
+    *("console_operators", "console_operator_url", "console_operator_url_file"),
+    *("console_host", "console_port", "console_logins", "console_logins_file"),
 }
 # Settings that several programs read, so that they are set once for all.
 _SHARED = ("worker_lease_seconds", "metrics_kind_allowlist", "log_format", "log_level")
+
+
+# Parts of a pod that Kubernetes would refuse after the release has been stored.
+_COUNT: Json = {"type": ["integer", "string"], "pattern": "^[0-9]+%?$", "minimum": 0}
+_PARTS: dict[str, Json] = {
+    "strategy": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "type": {"enum": ["RollingUpdate", "Recreate"]},
+            "rollingUpdate": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"maxUnavailable": _COUNT, "maxSurge": _COUNT},
+            },
+        },
+    },
+    "lifecycle": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "preStop": {"type": "object"},
+            "postStart": {"type": "object"},
+            "stopSignal": {"type": "string"},
+        },
+    },
+    "named": {"type": "array", "items": {"type": "object", "required": ["name"]}},
+    "containers": {"type": "array", "items": {"type": "object", "required": ["name", "image"]}},
+}
 
 
 def render(fields: tuple[Field, ...]) -> str:
@@ -42,7 +75,7 @@ def render(fields: tuple[Field, ...]) -> str:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the chart fairlead",
         **_object(fields),
-        "definitions": {"imageOverride": _object(image.fields), **_policy()},
+        "definitions": {"imageOverride": _object(image.fields), **_PARTS, **_policy()},
     }
     return json.dumps(schema, indent=2) + "\n"
 
@@ -108,6 +141,7 @@ def _settings(whose: str) -> Iterator[tuple[str, Json]]:
         "scheduler": SchedulerSettings,
         "autoscaler": AutoscalerSettings,
         "worker": WorkerSettings,
+        "console": ConsoleSettings,
     }
     shared = {*DatabaseSettings.model_fields, *_SHARED}
     known = cast("dict[str, dict[str, Json]]", classes[whose].model_json_schema()["properties"])

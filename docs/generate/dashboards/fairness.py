@@ -298,7 +298,7 @@ _BLOCKS = Row(
             title="Blocked lanes, by reason",
             about="Tenants of queues that have work but may not start it: because of a "
             "limit, a rate, a pause, a rule (`hold`), no pool for the queue, "
-            "slots kept for short jobs (`reserve`), a key.",
+            "slots kept for short jobs (`reserve`), a key, the limit of a `kind`.",
             act="`pool`: `fairlead doctor` names the queue that no pool serves. "
             "`pause`: `fairlead resume`. All others are in the policy.",
             unit="short",

@@ -69,7 +69,7 @@ _VICTIMS = Row(
             title="Blocked tenants, by reason",
             about="Tenants of queues that have work but may not start it, by what "
             "blocks them: a limit, a rate, a pause, a rule (`hold`), no pool for "
-            "the queue, slots kept for short jobs (`reserve`), a key.",
+            "the queue, slots kept for short jobs (`reserve`), a key, the limit of a `kind`.",
             act="`pool` is a mistake in the policy: `fairlead doctor` names the queue. "
             "The other reasons are the policy at work: change it if that is not "
             "what you want.",

@@ -1,19 +1,17 @@
-"""The shop's handlers, for `--app shop.jobs:tasks`."""
+"""What the shop's workers run, for `--app shop.jobs:tasks`: Django's tasks, and a handler."""
 
 import os
 
-import django
+from fairlead.django.worker import get_tasks
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings")
-django.setup()
+tasks = get_tasks()
 
 from django.db import connection, transaction  # noqa: E402 - models need the settings first
 from django.utils import timezone  # noqa: E402 - it follows the settings
 
 import fairlead  # noqa: E402 - it follows the settings
 from shop.models import Order  # noqa: E402 - it follows the settings
-
-tasks = fairlead.Tasks()
 
 
 @tasks.handler("confirm_order", timeout=30)

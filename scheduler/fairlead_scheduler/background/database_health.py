@@ -1,4 +1,4 @@
-"""Measure the database's health: sessions, old snapshots, table sizes, workers.
+"""Measure the database's health: sessions, old snapshots, table sizes, workers, batches.
 
 The reads of the server's memory and catalogs take a millisecond each. They run on a background
 thread and lock nothing; one that takes long, because a table is being rewritten, times out.
@@ -18,6 +18,7 @@ from fairlead_scheduler.metrics.database import (
     DatabaseMetrics,
     SnapshotAge,
     TableSize,
+    UnfinishedBatches,
     WorkerStates,
 )
 
@@ -26,6 +27,8 @@ _SERVER_SECONDS = 10.0
 _TABLES_SECONDS = 60.0
 _STATEMENT_SECONDS_MAX = 2.0
 _DUTY = 0.01
+_UNHANDLED_MAX = 10_000
+_BATCHES_MAX = 10_000
 
 
 class SessionCounts(NamedTuple):
@@ -42,6 +45,13 @@ class SnapshotHolder(NamedTuple):
     next_id: int
     holder: str | None
     transactions: int | None
+
+
+class UnhandledKind(NamedTuple):
+    """A row of `unhandled`: a kind that no worker has, and how many jobs of it wait."""
+
+    kind: str
+    jobs: int
 
 
 class DatabaseHealth:
@@ -72,6 +82,8 @@ class DatabaseHealth:
         """Return what to do and how often."""
         return (
             PeriodicTask("server", _SERVER_SECONDS, self.measure_server, _DUTY),
+            PeriodicTask("unhandled", _SERVER_SECONDS, self.measure_unhandled, _DUTY),
+            PeriodicTask("batches", _SERVER_SECONDS, self.measure_batches, _DUTY),
             PeriodicTask("tables", _TABLES_SECONDS, self.measure_tables, _DUTY),
         )
 
@@ -91,6 +103,27 @@ class DatabaseHealth:
         by_program = {each.program: each.sessions for each in sessions}
         self._metrics.show_sessions(by_program, most=sessions[0].most)
         self._metrics.show_holders(self._ages(holders))
+        return False
+
+    def measure_unhandled(self) -> bool:
+        """Count the jobs that wait for a worker with a handler for their kind."""
+        limit = {"limit": _UNHANDLED_MAX}
+        with self._connection.transaction():
+            self._limit_statement_time()
+            with self._connection.cursor(row_factory=args_row(UnhandledKind)) as cursor:
+                found = cursor.execute(statements.load(_PACKAGE, "unhandled"), limit).fetchall()
+        self._metrics.show_unhandled(dict(found))
+        return False
+
+    def measure_batches(self) -> bool:
+        """Count the batches that are not over, and measure the age of the oldest."""
+        limit = {"limit": _BATCHES_MAX}
+        name = "unfinished_batches"
+        with self._connection.transaction():
+            self._limit_statement_time()
+            with self._connection.cursor(row_factory=args_row(UnfinishedBatches)) as cursor:
+                found = cursor.execute(statements.load(_PACKAGE, name), limit).fetchall()
+        self._metrics.show_batches(found)
         return False
 
     def measure_tables(self) -> bool:

@@ -6,6 +6,7 @@ that cannot be locked is left to the next run. Endings of a day without a partit
 default one until then.
 """
 
+from collections.abc import Mapping
 from time import monotonic
 
 from psycopg.errors import Diagnostic
@@ -56,6 +57,7 @@ class Retention:
             PeriodicTask("drop_partitions", _DROP_SECONDS, self.drop_partitions),
             PeriodicTask("forget", _MINUTE_SECONDS, self.forget),
             PeriodicTask("forget_audit", _HOUR_SECONDS, self.forget_audit),
+            PeriodicTask("forget_periods", _MINUTE_SECONDS, self.forget_periods),
             PeriodicTask("forget_progress", _MINUTE_SECONDS, self.forget_progress),
             PeriodicTask("forget_orphans", _MINUTE_SECONDS, self.forget_orphans),
         )
@@ -120,14 +122,18 @@ class Retention:
 
     def forget_audit(self) -> bool:
         """Delete entries of the audit log past their retention, one batch."""
+        statement = statements.load(_PACKAGE, "forget_audit")
+        return self._forget(statement, {"days": self._settings.history_days_audit})
+
+    def forget_periods(self) -> bool:
+        """Delete dedup keys whose period is over, one batch."""
+        return self._forget(statements.load(_PACKAGE, "forget_periods"), {})
+
+    def _forget(self, statement: bytes, parameters: Mapping[str, object]) -> bool:
+        """Delete a batch; return whether there may be more."""
         limit = self._settings.sweep_max
-        parameters = {
-            "epoch": self._epoch,
-            "days": self._settings.history_days_audit,
-            "limit": limit,
-        }
         row = self._connection.execute(
-            statements.load(_PACKAGE, "forget_audit"), parameters
+            statement, {"epoch": self._epoch, "limit": limit, **parameters}
         ).fetchone()
         return row is not None and int(str(row[0])) >= limit
 

@@ -92,7 +92,8 @@ class PoolState:
             ceiling=pool.table.depth_ceiling,
         )
         passed_over = self.passed_over.count()
-        pool.note_passed_over(passed_over, self.passed_over.work_us())
+        pool.note_passed_over(self.passed_over.ids, self.passed_over.work_us())
+        pool.note_workers(free=free, ahead=capacity.ahead(self.name))
         return PoolSize(slots, depth + passed_over)
 
     def full_lanes(self, capacity: Capacity) -> Paused:

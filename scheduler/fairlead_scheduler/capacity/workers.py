@@ -31,6 +31,10 @@ class Capacity:
         """Return the slots of a pool's live workers that hold nothing."""
         return sum(max(0, room) for room, _ in self._rooms(pool))
 
+    def ahead(self, pool: str) -> int:
+        """Return how many jobs a pool's live workers hold that wait for a slot."""
+        return sum(max(0, -room) for room, _ in self._rooms(pool))
+
     def pool_of(self, worker: int) -> str | None:
         """Return the pool of a live worker; None when it is not known."""
         return self._pool_of.get(worker)

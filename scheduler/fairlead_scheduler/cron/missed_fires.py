@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Literal
 
-from fairlead_scheduler.cron.expression import Cron
+from fairlead.cron_times import Cron
 
 Missed = Literal["skip", "coalesce", "catch_up"]
 

@@ -1,27 +1,30 @@
 """Fire cron schedules: read them, compute what is due, insert the fires and their jobs.
 
 What is due is inserted in batches. A schedule that cannot be parsed, decided or inserted gets a
-`problem` and delays no other. All schedules are read every few seconds, up to a number of each
-tenant; only changed or fired ones are planned.
+`problem` and delays no other. All schedules are read every few seconds, page by page and up to
+a number of each login; only changed or fired ones are planned.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from math import inf
-from time import monotonic
+from time import monotonic, sleep
 
 import psycopg
 
+from fairlead.cron_times import BadSchedule, Cron, parse
 from fairlead.db.connect import Connection
 from fairlead.db.error_text import one_line
 from fairlead.errors import OVER_BACKLOG_SQLSTATE
 from fairlead.runtime import log
-from fairlead_scheduler.cron.expression import BadSchedule, Cron, parse
+from fairlead_scheduler.cron.batch_size import BatchSize
 from fairlead_scheduler.cron.fire_rates import FireRates
+from fairlead_scheduler.cron.fires_ahead import FiresAhead
 from fairlead_scheduler.cron.full_lanes import FullLanes
 from fairlead_scheduler.cron.late_fires import LateFires
 from fairlead_scheduler.cron.missed_fires import ON_TIME, Fires, decide, keep_apart
+from fairlead_scheduler.cron.reading import Beyond, Reading
 from fairlead_scheduler.cron.store import (
     DueSchedule,
     ScheduleStore,
@@ -37,10 +40,21 @@ _log = log.get("scheduler")
 _READ_SECONDS = 2.0
 _READ_SHARE = 0.01
 """Reading's share of the time: ten thousand schedules are read about every four seconds."""
+_READ_AT_ONCE = 5000
+"""Schedules of a page: what is due fires between two of them."""
+_READ_AGAIN_SECONDS = 10.0
+"""How long until a page that could not be read is tried again."""
 _PLANNED_AT_ONCE = 200
+_PLANNING_SECONDS = 0.02
+"""How long a run plans at most, and rests if it has: else what is due waits for a login's new
+schedules whose times are far apart, and so does the leader's loop, in the same process."""
 _FIRES_AT_ONCE = 500
 _BYTES_AT_ONCE = 16 * 1024 * 1024
 """A batch of a few times as much outlasts the statement timeout."""
+_FEWEST_FIRES = 2
+"""Fires of a schedule that a statement takes at least: one, and a missed one."""
+_SET_ASIDE_US = 60_000_000
+"""How long a schedule rests whose fire by itself outlasts the statement timeout."""
 _BEHIND_SECONDS_MAX = 300.0
 """Fires that are late for longer count as missed, whatever the scheduler did meanwhile."""
 _LATE_SECONDS = 30.0
@@ -55,7 +69,11 @@ _REFUSALS = (
 
 
 class ScheduleRunner:
-    """The schedules of one term over one session."""
+    """The schedules of one term over one session.
+
+    Args:
+        ahead: Says what will fire soon, where somebody wants to know.
+    """
 
     def __init__(
         self,
@@ -64,7 +82,9 @@ class ScheduleRunner:
         *,
         epoch: int,
         metrics: Metrics,
+        ahead: FiresAhead | None = None,
     ) -> None:
+        self._ahead = ahead
         self._store = ScheduleStore(connection, epoch=epoch)
         self._settings = settings
         self._metrics = metrics
@@ -72,15 +92,19 @@ class ScheduleRunner:
         self._refused: set[Key] = set()
         """Schedules whose last attempt to fire was refused for the backlog limit."""
         self._beyond: frozenset[Key] = frozenset()
-        """The first schedule of each tenant that has too many which is not read."""
+        """The first schedule of each login or tenant with too many which is not read."""
         self._full_lanes = FullLanes()
         self._rates = FireRates(settings.tenant_fires_per_second)
+        self._size = BatchSize(_FIRES_AT_ONCE)
         self._delayed: set[Key] = set()
         """Schedules to which the rate of their tenant has promised a turn."""
         self._missed_fires, self._refused_fires = LateFires(), LateFires()
         self._late_due = self._failed_due = 0.0
         self._crons: dict[tuple[str, str], Cron | str] = {}
-        self._read_due = 0.0
+        self._reading = self._new_reading()
+        self._read_due = self._read_seconds = 0.0
+        self._unread: psycopg.Error | None = None
+        """The error of the last read; it is raised when nothing is due."""
         self._clock_offset_us = 0
         """The database's clock minus this process's."""
         self._behind_since: float | None = monotonic()
@@ -91,15 +115,25 @@ class ScheduleRunner:
         return (PeriodicTask("fire", _READ_SECONDS, self.fire, rest=self._rest),)
 
     def fire(self) -> bool:
-        """Plan changed and fire due schedules, a batch each; return whether more is due."""
+        """Plan changed and fire due schedules, a batch each; return whether more is due.
+
+        Whether they can be read or not: those that are known fire.
+        """
         if self._behind_since is None:
             self._behind_since = monotonic()
         if monotonic() >= self._read_due:
-            self._reread()
+            try:
+                self._read_page()
+            except psycopg.Error as error:
+                self._unread = error
         more = self._fire_due()
         if not more:
             self._behind_since = None
+            self._count_ahead()
         self._log_late()
+        if not more and self._unread is not None:
+            unread, self._unread = self._unread, None
+            raise unread
         return more
 
     def _fire_due(self) -> bool:
@@ -110,8 +144,7 @@ class ScheduleRunner:
         now_us = self._clock_offset_us + _process_us()
         due: list[DueSchedule] = []
         try:
-            for changed in self._timetable.take_unplanned(_PLANNED_AT_ONCE):
-                self._plan(changed)
+            self._plan_changed()
             due.extend(self._take_due(now_us))
             self._insert(due, now_us)
         except Exception:
@@ -121,6 +154,22 @@ class ScheduleRunner:
                     self._refund(each, now_us)
             raise
         return self._timetable.next_us == 0
+
+    def _count_ahead(self) -> None:
+        """Say what will fire soon, once everything that is due has fired."""
+        if self._ahead is not None:
+            now_us = self._clock_offset_us + _process_us()
+            self._ahead.count(self._timetable.upcoming, self._cron, now_us)
+
+    def _plan_changed(self) -> None:
+        """Plan schedules that have changed, up to a number and a time."""
+        until = monotonic() + _PLANNING_SECONDS
+        for _ in range(_PLANNED_AT_ONCE):
+            for changed in self._timetable.take_unplanned(1):
+                self._plan(changed)
+            if monotonic() >= until:
+                sleep(_PLANNING_SECONDS)
+                return
 
     def _log_late(self) -> None:
         """Log late fires, some tenants by name; not more often than every half minute."""
@@ -139,39 +188,55 @@ class ScheduleRunner:
         """Rest until the next fire or the next read of the table."""
         next_us = self._timetable.next_us
         ahead_us = inf if next_us is None else next_us - self._clock_offset_us - _process_us()
-        return max(0.0, min(ahead_us / 1e6, self._read_due - monotonic()))
+        count_seconds = inf if self._ahead is None else self._ahead.rest_seconds
+        return max(0.0, min(ahead_us / 1e6, self._read_due - monotonic(), count_seconds))
 
-    def _reread(self) -> None:
-        """Read the schedules, and find those that changed."""
-        began, most = monotonic(), self._settings.schedules_max
-        rows = self._store.read(most)
-        if rows:
-            self._clock_offset_us = rows[0].now_us - _process_us()
-        if self._timetable.update(row.schedule for row in rows if row.place <= most):
-            used = self._timetable.times
-            self._crons = {times: cron for times, cron in self._crons.items() if times in used}
+    def _read_page(self) -> None:
+        """Read on through the schedules, a page, and find those that changed.
+
+        If that fails, it goes on there after a while.
+        """
+        began, reading = monotonic(), self._reading
+        try:
+            rows = self._store.read(reading.after, _READ_AT_ONCE)
+            if rows:
+                self._clock_offset_us = rows[0].now_us - _process_us()
+            kept, beyond = reading.take(rows)
+            self._timetable.add(kept)
+            self._say_beyond(beyond)
+        except psycopg.Error:
+            self._read_due = monotonic() + _READ_AGAIN_SECONDS
+            raise
+        self._read_seconds += monotonic() - began
+        if len(rows) < _READ_AT_ONCE:
+            self._end_reading()
+
+    def _end_reading(self) -> None:
+        """Forget what the table has no more; begin anew after a rest."""
+        reading, self._reading = self._reading, self._new_reading()
+        self._timetable.keep(reading.seen)
+        used = self._timetable.times
+        self._crons = {times: cron for times, cron in self._crons.items() if times in used}
         for kept in (self._refused, self._delayed):
             if kept:
-                kept.intersection_update(row.schedule.key for row in rows)
+                kept.intersection_update(reading.seen)
         now_us = self._clock_offset_us + _process_us()
         self._full_lanes.forget(now_us)
         self._rates.forget(now_us)
-        self._say_beyond([row.schedule for row in rows if row.place > most])
-        now = monotonic()
-        self._read_due = now + max(_READ_SECONDS, (now - began) / _READ_SHARE)
+        self._beyond = frozenset(reading.said)
+        rest = max(_READ_SECONDS, self._read_seconds / _READ_SHARE)
+        self._read_seconds, self._read_due = 0.0, monotonic() + rest
 
-    def _say_beyond(self, rows: Sequence[Schedule]) -> None:
-        """Say which tenants have more schedules than are read, at the first that is not."""
-        most = self._settings.schedules_max
-        for row in rows:
+    def _new_reading(self) -> Reading:
+        return Reading(self._settings.schedules_max, self._settings.login_schedules_max)
+
+    def _say_beyond(self, beyond: Sequence[Beyond]) -> None:
+        """Say which tenants and logins have too many, at the first that is not read."""
+        for row, why in beyond:
             if row.key not in self._beyond:
+                self._store.record_problem(row, why)
                 _log.warning("schedules.too_many", tenant=row.tenant, schedule=row.name)
-                self._store.record_problem(
-                    row,
-                    f"its tenant has more than {most} schedules: those from this one on, by "
-                    "name, do not fire. Remove some, or raise FAIRLEAD_SCHEDULES_MAX",
-                )
-        self._beyond = frozenset(row.key for row in rows)
+            self._reading.said.add(row.key)
 
     def _plan(self, row: Schedule) -> None:
         """Enter the schedule's next fire in the timetable."""
@@ -200,7 +265,7 @@ class ScheduleRunner:
         One whose lane is over its backlog limit is retried later, behind those of the lane that
         came before it: by then its fires may count as missed.
         """
-        fires_left, bytes_left = _FIRES_AT_ONCE, _BYTES_AT_ONCE
+        fires_left, bytes_left = self._size.fires, _BYTES_AT_ONCE
         while fires_left > 0 and bytes_left > 0:
             row = self._timetable.pop_due(now_us)
             if row is None:
@@ -230,7 +295,7 @@ class ScheduleRunner:
             row.missed,
             instant(row.considered_us),
             instant(now_us),
-            self._settings.catch_up_max,
+            self._fires_max(row),
             on_time=self._on_time(now_us),
         )
         if row.by_admin:
@@ -238,6 +303,11 @@ class ScheduleRunner:
         return keep_apart(
             fires, cron, timedelta(seconds=self._settings.schedule_interval_seconds)
         )
+
+    def _fires_max(self, row: Schedule) -> int:
+        """Return how many fires of a schedule one statement may insert."""
+        fit = _BYTES_AT_ONCE // max(1, row.stored_bytes)
+        return min(self._settings.catch_up_max, max(1, min(fit, self._size.fires)))
 
     def _on_time(self, now_us: int) -> timedelta:
         """Return how late a fire may be: since it was due, others may have come first.
@@ -277,14 +347,27 @@ class ScheduleRunner:
         return None
 
     def _insert(self, due: Sequence[DueSchedule], now_us: int) -> None:
-        """Insert the fires of schedules, all at once unless one of them is refused."""
+        """Insert the fires of schedules, all at once unless one is refused or it takes long."""
+        if not due:
+            return
+        fires = sum(max(1, len(each.fires.times)) for each in due)
+        if len(due) > 1 and fires > self._size.fires:
+            for half in _halves(due):
+                self._insert(half, now_us)
+            return
+        began = monotonic()
         try:
-            found = self._store.fire(due) if due else ()
+            found = self._store.fire(due)
+            self._size.took(monotonic() - began)
         except psycopg.DatabaseError as error:
+            if isinstance(error, psycopg.errors.QueryCanceled):
+                self._size.cancelled(fires)
             if error.sqlstate != OVER_BACKLOG_SQLSTATE and not isinstance(error, _REFUSALS):
                 raise
             self._divide(due, error, now_us)
             return
+        if self._ahead is not None:
+            self._ahead.fired()
         for place, each in enumerate(due):
             self._settle(each, now_us, found=place in found)
 
@@ -298,6 +381,9 @@ class ScheduleRunner:
             for each in due:
                 self._refund(each, now_us)
                 self._postpone(each.row, each.fires)
+        elif len(due) == 1 and isinstance(refusal, psycopg.errors.QueryCanceled):
+            self._refund(due[0], now_us)
+            self._set_aside(due[0], now_us)
         elif len(due) == 1:
             self._refund(due[0], now_us)
             why = str(refusal.diag.message_primary)
@@ -335,6 +421,20 @@ class ScheduleRunner:
                 "schedule.failed", tenant=row.tenant, schedule=row.name, exc_info=error
             )
         self._give_up(row, f"its fires cannot be computed: {one_line(error)}")
+
+    def _set_aside(self, due: DueSchedule, now_us: int) -> None:
+        """Let a schedule rest whose fire took too long; one of many fires is tried again."""
+        row = due.row
+        self._refused.discard(row.key)
+        if len(due.fires.times) > _FEWEST_FIRES:
+            self._timetable.forget(row.key)
+            return
+        self._timetable.enter(row, now_us + _SET_ASIDE_US)
+        self._metrics.cron_set_aside.inc()
+        _log.warning("schedule.set_aside", tenant=row.tenant, schedule=row.name)
+        self._store.record_problem(
+            row, "inserting its job takes too long: it is tried again in a minute"
+        )
 
     def _give_up(self, row: Schedule, problem: str) -> None:
         """Record why a schedule cannot fire; it is read again."""

@@ -11,20 +11,12 @@ from fairlead.db import statements
 from fairlead.db.connect import Connection
 from fairlead.db.statements import integers
 from fairlead_scheduler.cron.missed_fires import Fires
+from fairlead_scheduler.cron.reading import Place, ScheduleRow
 from fairlead_scheduler.cron.timetable import Schedule
 
 _PACKAGE = __package__ or ""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-class ScheduleRow(NamedTuple):
-    """A row that `schedules` returns."""
-
-    now_us: int
-    place: int
-    """The schedule's among those of its tenant, by name, from 1 on."""
-    schedule: Schedule
 
 
 class DueSchedule(NamedTuple):
@@ -49,11 +41,10 @@ class ScheduleStore:
         )
         self._fire: Cursor[int] = connection.cursor(binary=True, row_factory=scalar_row)
 
-    def read(self, most: int) -> list[ScheduleRow]:
-        """Read of each tenant so many enabled schedules, and the first one beyond them."""
-        return self._read.execute(
-            statements.load(_PACKAGE, "schedules"), {"most": most}
-        ).fetchall()
+    def read(self, after: Place, limit: int) -> list[ScheduleRow]:
+        """Read so many schedules behind a place, disabled ones as well."""
+        parameters = {**after._asdict(), "limit": limit}
+        return self._read.execute(statements.load(_PACKAGE, "schedules"), parameters).fetchall()
 
     def fire(self, due: Sequence[DueSchedule]) -> Collection[int]:
         """Insert the fires of schedules, all or none of them.
@@ -99,5 +90,5 @@ def microseconds(of: datetime) -> int:
     return (of - _EPOCH) // _MICROSECOND
 
 
-def _row(now_us: int, place: int, *schedule: object) -> ScheduleRow:
-    return ScheduleRow(now_us, place, Schedule._make(schedule))
+def _row(now_us: int, login: str, enabled: object, *schedule: object) -> ScheduleRow:
+    return ScheduleRow(now_us, login, enabled is True, Schedule._make(schedule))

@@ -5,7 +5,7 @@ rarely and change more rarely still. Tenants take turns at what is due now, so t
 hundred thousand schedules delays its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -80,13 +80,9 @@ class Timetable:
         """Every expression in use, with its zone."""
         return {(row.cron, row.timezone) for row in self._known.values()}
 
-    def update(self, rows: Iterable[Schedule]) -> bool:
-        """Take the rows that the table has now; returns whether anything changed."""
-        found = {row.key: row for row in rows}
-        changed = {key: row for key, row in found.items() if self._known.get(key) != row}
-        gone = [key for key in self._known if key not in found]
-        for key in gone:
-            self.forget(key)
+    def add(self, rows: Iterable[Schedule]) -> None:
+        """Take rows that the table has now; those that have changed are planned anew."""
+        changed = {row.key: row for row in rows if self._known.get(row.key) != row}
         for key in changed:
             self._next_us.pop(key, None)
             if key not in self._unplanned:
@@ -96,7 +92,11 @@ class Timetable:
         if len(self._heap) > 2 * len(self._next_us) + len(changed):
             self._heap = [(at_us, key) for key, at_us in self._next_us.items()]
             heapify(self._heap)
-        return bool(changed or gone)
+
+    def keep(self, keys: Container[Key]) -> None:
+        """Forget all schedules but these."""
+        for key in [key for key in self._known if key not in keys]:
+            self.forget(key)
 
     def take_unplanned(self, count: int) -> list[Schedule]:
         """Take up to so many schedules whose next fire has to be computed, tenants in turns."""
@@ -129,6 +129,21 @@ class Timetable:
                 self._taken.add(due[1])
                 return self._known[due[1]]
         return None
+
+    def upcoming(self, until_us: int) -> Iterator[tuple[Schedule, int]]:
+        """Yield the schedules whose next fire is not after an instant, with that fire.
+
+        Of the heap only what is that early is looked at: below a later entry none is earlier.
+        """
+        found, places = set[Key](), [0]
+        while places:
+            place = places.pop()
+            if place < len(self._heap) and self._heap[place][0] <= until_us:
+                places += (2 * place + 1, 2 * place + 2)
+                at_us, key = self._heap[place]
+                if self._is_current(self._heap[place]) and key not in found:
+                    found.add(key)
+                    yield self._known[key], at_us
 
     def forget(self, key: Key) -> None:
         """Drop a schedule; if the table still has it, the next read plans it anew."""

@@ -15,8 +15,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from fairlead_scheduler.limits.blocked_reasons import PASSING
-from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
+from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
 from fairlead_scheduler.limits.limiter import Limiter
+from fairlead_scheduler.limits.waiting_lanes import OF_KIND, KeyValue
 from fairlead_scheduler.ordering.blocked import Member, is_paused
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED
 from fairlead_scheduler.ordering.lanes import Lane, Queue
@@ -53,7 +54,10 @@ class CountResult:
     jobs: int
     """How many these are."""
     slots_useful: int
-    """Slots that what runs and what may run now would take at once."""
+    """Slots that what runs and what may run now would take at once, and those kept beside long
+    jobs for short ones, without which the last long ones would not start."""
+    slots_kept: int
+    """Of these, slots that no job uses."""
     slots_allowed: int
     """Slots that the policy would let be busy if every lane had work enough."""
     oldest_us: int | None
@@ -70,7 +74,16 @@ class CountResult:
 class DemandPart:
     """The counts of a lane, a queue or a pool."""
 
-    __slots__ = ("allowed", "jobs", "oldest_us", "queued", "running", "waiting", "work_us")
+    __slots__ = (
+        "allowed",
+        "jobs",
+        "long",
+        "oldest_us",
+        "queued",
+        "running",
+        "waiting",
+        "work_us",
+    )
 
     def __init__(self) -> None:
         self.running = 0
@@ -82,9 +95,16 @@ class DemandPart:
         """Queued, or might run within the horizon."""
         self.work_us = 0
         """Slot-microseconds that these take."""
+        self.long = 0
+        """Of those that run, are queued or wait, jobs that leave the reserve free."""
         self.allowed = 0
         """Slots that might be busy at once, however much waited."""
         self.oldest_us = NEVER_US
+
+    @property
+    def slots(self) -> int:
+        """What runs and what might run at once."""
+        return self.running + self.queued + self.waiting
 
     def add(self, other: "DemandPart") -> None:
         """Add another part."""
@@ -93,6 +113,7 @@ class DemandPart:
         self.waiting += other.waiting
         self.jobs += other.jobs
         self.work_us += other.work_us
+        self.long += other.long
         self.allowed += other.allowed
         self.oldest_us = min(self.oldest_us, other.oldest_us)
 
@@ -107,6 +128,7 @@ class DemandPart:
         self.allowed = min(self.allowed, limit)
         if bounds.rates:
             self._bound_by_rates(member, bounds, most, now_us)
+        self.long = min(self.long, self.slots)
         if not limit:
             self._cut_jobs(0)
         elif self.work_us > limit * most.horizon_us:
@@ -158,14 +180,15 @@ class DemandCount:
         self._queues: dict[str, tuple[DemandPart, Queue]] = {}
         self._together: dict[Limiter, tuple[DemandPart, Lane]] = {}
         """The counts of lanes that share their bounds, in several bands."""
-        self._taken: dict[str, Counter[KeyValue]] = {}
+        self._taken: dict[str | None, Counter[KeyValue]] = {}
         """Jobs of each value of a queue's keys that would start."""
         self._unread: list[LaneHeads] = []
         self._queued: Counter[Lane] = Counter()
         self._queued_us: Counter[Lane] = Counter()
         self._since_us: dict[Lane, int] = {}
         self._count_rows(ledgers)
-        self._prior_samples = ledgers[0].settings.prior_samples
+        settings = ledgers[0].settings
+        self._prior_samples, self._short = settings.prior_samples, settings.short
         every = [queue for ledger in ledgers for queue in ledger.queues.values()]
         lanes = [lane for queue in every for lane in queue.all_lanes()]
         self._left: Iterator[Lane] = iter(lanes)
@@ -235,7 +258,11 @@ class DemandCount:
             return
         part.allowed = self._most.slots
         if lane.in_flight or lane.heads.stream is not None:
+            before = part.slots
             self._count_jobs(lane, part)
+            short = self._short
+            if short is not None and lane.mean.longest_us >= short.shorter_us:
+                part.long += part.slots - before
 
     def _count_jobs(self, lane: Lane, part: DemandPart) -> None:
         queued = self._queued_of(lane)
@@ -246,8 +273,9 @@ class DemandCount:
         if not (waiting or queued):
             return
         work_us, now = waiting * self._expected_us(lane), waiting
-        if waiting and lane.queue.keys is not None and lane.queue.keys.limits:
-            now = self._by_keys(lane, lane.queue.keys, waiting)
+        keys = lane.queue.keys
+        if waiting and keys is not None and (keys.limits or keys.kinds):
+            now = self._by_keys(lane, keys, waiting)
             work_us = min(work_us, now * self._most.horizon_us)
         part.queued += queued
         part.waiting += now
@@ -273,11 +301,14 @@ class DemandCount:
                 continue
             self.cost_us += _HEAD_US
             taken = self._taken.setdefault(lane.queue.name, Counter())
-            if any(keys.room(value) <= taken[value] for value in values):
+            kinds = self._taken.setdefault(None, Counter())
+            counts = [(value, kinds if value.place == OF_KIND else taken) for value in values]
+            if any(keys.room(value) <= counted[value] for value, counted in counts):
                 blocked += 1
             else:
                 free += 1
-                taken.update(values)
+                for value, counted in counts:
+                    counted[value] += 1
         return free if blocked else waiting
 
     def _expected_us(self, lane: Lane) -> int:
@@ -315,12 +346,15 @@ class DemandCount:
             if queue.bounds is not None:
                 part.bound(queue, queue.bounds, most, now_us)
             pool.add(part)
-        useful = min(most.slots, pool.running + pool.queued + pool.waiting)
+        useful = used = min(most.slots, pool.slots)
+        if self._short is not None and pool.long:
+            useful = min(most.slots, max(used, self._short.slots_for(pool.long)))
         return CountResult(
             at_us=now_us,
             work_us=pool.work_us,
             jobs=pool.jobs,
             slots_useful=useful,
+            slots_kept=useful - used,
             slots_allowed=max(useful, min(most.slots, pool.allowed)),
             # Jobs are counted before their heads are read: their wait is not known then.
             oldest_us=pool.oldest_us if pool.jobs and pool.oldest_us != NEVER_US else None,

@@ -20,6 +20,17 @@ class DemandInputs(NamedTuple):
 NO_INPUTS = DemandInputs({}, {}, {})
 DUE_SPAN_SECONDS = 5
 WITHIN_SECONDS = (5, 20, 60, 180)
+FIRES_WITHIN_SECONDS = 600
+"""How far ahead the fires of schedules are said: as far as a pod may wait for a node."""
+
+
+class FiresInSpan(NamedTuple):
+    """What schedules will fire in one span of time."""
+
+    at: int
+    """When the span begins, in seconds since 1970."""
+    jobs: int
+    slot_seconds: float
 
 
 class PoolDemand(NamedTuple):
@@ -30,6 +41,7 @@ class PoolDemand(NamedTuple):
     became_runnable_total: int
     work_slot_seconds: float
     slots_useful: int
+    slots_kept: int
     slots_allowed: int
     oldest_us: int | None
     scheduled_slot_seconds: tuple[float, ...]
@@ -37,6 +49,8 @@ class PoolDemand(NamedTuple):
     service_variance: float
     begins: bool
     """Whether nothing waited when it was published last, and now something does."""
+    fires: tuple[FiresInSpan, ...] = ()
+    """What schedules will fire, the soonest first."""
 
 
 class PodSlots(NamedTuple):
@@ -85,3 +99,25 @@ def due_slot_seconds(
                 if ahead < within:
                     found[place] += jobs * mean_us / 1e6
     return tuple(found)
+
+
+def fires_ahead(
+    fires: Mapping[str, Mapping[int, int]], means_us: Mapping[str, int], now_us: int
+) -> tuple[FiresInSpan, ...]:
+    """Return what schedules will fire into some queues, span by span.
+
+    Args:
+        fires: How many jobs of each queue, by spans as in `DemandInputs`.
+        means_us: The mean run time of each of the queues that count.
+        now_us: The database's time; a span that is over by then is left out.
+    """
+    jobs, work_us = dict[int, int](), dict[int, int]()
+    for queue, mean_us in means_us.items():
+        for span, count in fires.get(queue, _NO_SPANS).items():
+            if (span + 1) * DUE_SPAN_SECONDS * 1_000_000 > now_us:
+                jobs[span] = jobs.get(span, 0) + count
+                work_us[span] = work_us.get(span, 0) + count * mean_us
+    return tuple(
+        FiresInSpan(span * DUE_SPAN_SECONDS, jobs[span], work_us[span] / 1e6)
+        for span in sorted(jobs)
+    )

@@ -36,7 +36,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingKey:
-    """A concurrency key that blocks a job, and the jobs that hold its value."""
+    """A concurrency key, or the limit of a kind, that blocks a job, and who holds its value."""
 
     key: str
     """Where in the job the value is."""
@@ -50,6 +50,8 @@ class BlockingKey:
     """Jobs of its lane before it."""
     alike_before: int
     """Those among them that have the value too."""
+    of_kind: bool = False
+    """Whether it is the limit of a kind that workers say: `fleet_concurrency`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +65,8 @@ class Position:
     """Its start tag minus virtual time: what it has had beyond its share, over its weight."""
     in_flight: int
     blocked_by: str | None
-    """`limit`, `rate`, `paused`, `full`, `hold`, `pool`, `key` or `reserve`: enough long jobs
-    are in flight."""
+    """`limit`, `rate`, `paused`, `full`, `hold`, `pool`, `key`, `kind` or `reserve`: enough
+    long jobs are in flight."""
     bounds: Limiter | None
     rule: str | None = None
     """The rule of the policy that blocks it."""
@@ -141,9 +143,10 @@ class Answer:
     blocked_by: str
     """`paused`, `full` (as many as the pool has slots wait for a worker with room for their
     kind), `hold`, `pool` (none serves its queue), `limit`, `rate`, `reserve` (its jobs are
-    long, and the other slots are reserved for short ones), `key`, `band` (those of bands above
-    go first), `cap` (it has its share of the slots in flight, more than once), `capacity` (no
-    slot is free) or `turn` (others go first)."""
+    long, and the other slots are reserved for short ones), `key`, `kind` (as many of its kind
+    as workers say are in flight in the fleet), `band` (those of bands above go first), `cap`
+    (it has its share of the slots in flight, more than once), `capacity` (no slot is free) or
+    `turn` (others go first)."""
     by: str | None
     """Whose limit, rate, hold, pause or cap it is: `queue` or `tenant`. With `key` what waits:
     `queue`, until values are read, `tenant`, for the jobs before this one, or None: the job
@@ -199,7 +202,7 @@ def queued_answer(pool: str, *, slots: int, free: int, passed_over: bool) -> Que
     return QueuedAnswer(reason, f"it is dispatched; {why}")
 
 
-_FULL = "its `concurrency` is reached, or all of its processes are busy"
+_FULL = "its `concurrency` is reached, its processes are busy, or only others have a handler"
 
 
 def answer(question: Question, snapshot: LaneSnapshot) -> Answer:
@@ -213,9 +216,10 @@ def answer(question: Question, snapshot: LaneSnapshot) -> Answer:
     rule = blocked.rule if reason == "hold" else None
     since_us = blocked.since_us
     by: str | None = "queue" if blocked is queue or reason == "pool" else "tenant"
-    key = snapshot.key if reason in (None, "key") else None
+    key = snapshot.key if reason in (None, "key", "kind") else None
     if key is not None:
-        reason, by, ahead, since_us = "key", None, key.before, snapshot.key_us
+        reason = "kind" if key.of_kind else "key"
+        by, ahead, since_us = None, key.before, snapshot.key_us
     elif snapshot.job_rule is not None and reason != "paused" and rule is None:
         reason, by, rule, since_us = "hold", None, snapshot.job_rule, snapshot.job_rule_us
     elif reason is None:
@@ -329,7 +333,7 @@ def _sentence(found: Answer) -> str:
         return f"no pool of the policy serves its queue{so_far}: name it in the queues of one"
     if found.starts_in_seconds is None:
         return f"no worker of pool '{found.pool}' is there: start one"
-    by_key = found.blocked_by == "key"
+    by_key = found.blocked_by in ("key", "kind")
     why = _key_sentence(found) if by_key else _WHY[found.blocked_by].format(by=found.by)
     return f"{why}{so_far}: it starts in {about}{behind}"
 
@@ -345,9 +349,12 @@ def _rule_sentence(found: Answer) -> str:
 def _key_sentence(found: Answer) -> str:
     """Return which key blocks a job, or those before it."""
     key = found.key
+    if key is not None and key.of_kind:
+        return f"kind {key.value}: {key.in_flight} of {key.limit} in flight in the fleet"
     if key is not None:
         value = display(key.value)
         return f"{key.in_flight} jobs with {key.key} = {value} of {key.limit} are in flight"
     if found.by == "queue":
         return "the values of its queue's keys are being read"
-    return "keys block all jobs that are checked before it"
+    what = "keys" if found.blocked_by == "key" else "limits of kinds"
+    return f"{what} block all jobs that are checked before it"

@@ -7,8 +7,9 @@ from math import ceil
 from typing import TypeVar
 
 from fairlead_scheduler.explain.answer import BlockingKey, LaneSnapshot, Position
-from fairlead_scheduler.limits.blocked_reasons import BOUNDS, KEY, REASONS
-from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
+from fairlead_scheduler.limits.blocked_reasons import BOUNDS, KEY, KIND, REASONS
+from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
+from fairlead_scheduler.limits.waiting_lanes import OF_KIND, KeyValue
 from fairlead_scheduler.ordering.in_flight import InFlightJob
 from fairlead_scheduler.ordering.job_checks.job_rules import blocking_rules, job_rules_of
 from fairlead_scheduler.ordering.lanes import Lane, Queue
@@ -16,13 +17,14 @@ from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.levels.accounts import Account, Branch
 from fairlead_scheduler.ordering.levels.level import Level
 from fairlead_scheduler.ordering.router import Router
+from fairlead_scheduler.pending.cursors import SKIPPED_MAX
 
 _HOLDERS_SHOWN = 10
 _SCANNED_MAX = 10_000
 """Jobs in flight that are scanned at most; the oldest are first."""
 M = TypeVar("M", Account, Branch)
 N = TypeVar("N", Lane, Queue)
-_BOUNDED = BOUNDS | {KEY}
+_BOUNDED = BOUNDS | {KEY, KIND}
 
 
 def lane_snapshot(
@@ -76,11 +78,10 @@ def _in_band(
     if node is None or lane is None:
         return None
     account, keys = lane.account, node.keys
-    full = None if keys is None else keys.first_full(keys.heads.get(job_id, ()))
+    full = None if keys is None else _full_value(lane, keys, job_id)
     key, key_us = None, now_us
     if keys is not None and full is not None:
-        scanned = islice(keys.in_flight_values.items(), _SCANNED_MAX)
-        having = [each for each, values in scanned if full in values]
+        having = keys.holders(full, _SCANNED_MAX)
         key = _blocking_key(lane, keys, full, job_id, having)
         in_flight = ledger.context.in_flight_jobs
         key_us = _nth_us([in_flight[x] for x in having if x in in_flight], key.limit, now_us)
@@ -108,6 +109,16 @@ def _in_band(
         job_rule_us=job_rule_us,
         pool=ledger.context.name,
     )
+
+
+def _full_value(lane: Lane, keys: ConcurrencyKeys[Lane], job_id: int) -> KeyValue | None:
+    """Return what blocks a head, or the kind that blocks the heads before a job."""
+    full = keys.first_full(keys.heads.get(job_id, ()))
+    if full is not None or lane.blocked_by != KIND:
+        return full
+    heads = (head[0] for stream in lane.heads.streams for head in stream.ready)
+    known = (keys.first_full(keys.heads.get(each, ())) for each in islice(heads, SKIPPED_MAX))
+    return next((each for each in known if each is not None), None)
 
 
 def _bounded(members: Iterable[N], member: N) -> int:
@@ -189,13 +200,14 @@ def _blocking_key(
     """Return which key blocks a head, and which jobs hold its value."""
     heads = [head[0] for stream in lane.heads.streams for head in stream.ready]
     before = heads[: heads.index(job_id)] if job_id in heads else []
-    demand = keys.limits[full.place]
+    of_kind = full.place == OF_KIND
     return BlockingKey(
-        key=demand.path,
+        key="kind" if of_kind else keys.limits[full.place].path,
         value=full.text,
-        limit=demand.limit,
+        limit=keys.limit(full),
         in_flight=keys.in_flight(full),
         holders=tuple(sorted(having[:_HOLDERS_SHOWN])),
+        of_kind=of_kind,
         before=len(before),
         alike_before=sum(full in keys.heads.get(each, ()) for each in before),
     )

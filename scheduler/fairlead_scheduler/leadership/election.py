@@ -112,7 +112,7 @@ def acquire(
     Args:
         connection: An autocommitting session that only the lease uses from now on.
         settings: The lease and its margin.
-        holder: This process's unique name: it may take over from itself at once.
+        holder: This process's unique name: it may take over from itself at once, as this login.
 
     Raises:
         NoLeaderPossible: the row must be mended first.

@@ -54,6 +54,7 @@ class TermSessions(NamedTuple):
     sweeps: Connection
     """Of sweeps and of the watch of the policy."""
     cron: Connection
+    """Of schedules and batches."""
     retention: Connection
     """Of retention and of the shadow policy."""
     backlog: Connection

@@ -6,25 +6,19 @@ take-over or when a policy adds a key; until they are known, no job of the queue
 """
 
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from itertools import islice
+from typing import Generic, NamedTuple
 
-from fairlead_scheduler.limits.blocked_reasons import KEY
-from fairlead_scheduler.limits.job_facts import FACTS, RuleResults, parse_facts
+from fairlead_scheduler.limits.job_facts import FACTS, JobFacts, RuleResults, parse_facts
+from fairlead_scheduler.limits.kind_limits import KindLimits
+from fairlead_scheduler.limits.waiting_lanes import (
+    OF_KIND,
+    BlockedLane,
+    KeyValue,
+    L,
+    WaitingLanes,
+)
 from fairlead_scheduler.policy.settings import KeyLimit
-
-_WOKEN_BESIDE = 16
-"""Lanes woken in addition to those for which a key has room: some may not need it."""
-
-
-class KeyValue(NamedTuple):
-    """One value of one key: jobs that share it count together."""
-
-    place: int
-    """The key's position among its queue's keys."""
-    tenant: str | None
-    """None: all tenants count together."""
-    text: str
 
 
 class AttributeRequest(NamedTuple):
@@ -36,82 +30,47 @@ class AttributeRequest(NamedTuple):
     path: str
 
 
-class BlockedLane(Protocol):
-    """A lane that keys block."""
-
-    blocked_by: int
-
-    @property
-    def start(self) -> int:
-        """The start tag by which it is served."""
-        ...
-
-    @property
-    def band(self) -> int:
-        """The lane's band."""
-        ...
-
-
-L = TypeVar("L", bound=BlockedLane)
-
-
-class _Line(Generic[L]):
-    """The lanes that wait for one value, each once, by the tags they had when they joined."""
-
-    __slots__ = ("_there", "_turn", "heap")
-
-    def __init__(self) -> None:
-        self.heap: list[tuple[int, int, int, L]] = []
-        self._there: set[L] = set()
-        self._turn = 0
-
-    def join(self, lane: L) -> None:
-        """Add a lane; a repeat changes nothing."""
-        if lane not in self._there:
-            self._there.add(lane)
-            self._turn += 1
-            heappush(self.heap, (lane.band, lane.start, self._turn, lane))
-
-    def first(self, most: int) -> list[L]:
-        """Take out up to so many lanes that are still blocked."""
-        found: list[L] = []
-        while self.heap and len(found) < most:
-            lane = heappop(self.heap)[3]
-            self._there.discard(lane)
-            if lane.blocked_by == KEY:
-                found.append(lane)
-        return found
-
-
 class ConcurrencyKeys(Generic[L]):
     """The keys of one queue: the values of its heads and jobs in flight, and the waiting lanes.
 
     Args:
         limits: The keys' limits, all of which must allow a job.
         has_job_rules: Whether there are rules for single jobs, which need facts of each job.
+        kinds: The limits of kinds, where some of the queue's lanes have jobs of limited ones.
+        queue: The queue's name.
     """
 
     __slots__ = (
-        "_freed",
         "_in_flight",
         "_waiting",
         "has_job_rules",
         "heads",
         "in_flight_values",
+        "kinds",
         "limits",
         "paths",
+        "queue",
         "rule_results",
         "unknown",
     )
 
-    def __init__(self, limits: tuple[KeyLimit, ...], *, has_job_rules: bool = False) -> None:
+    def __init__(
+        self,
+        limits: tuple[KeyLimit, ...],
+        *,
+        has_job_rules: bool = False,
+        kinds: KindLimits[L] | None = None,
+        queue: str = "",
+    ) -> None:
         self.limits = limits
         self.has_job_rules = has_job_rules
+        self.kinds = kinds
+        self.queue = queue
         self.rule_results = RuleResults()
         self.paths = [limit.path.split(".", 1) for limit in limits]
         """For each key, where its value is: `payload` or `headers`, then the path in it. The
-        facts that rules read come last."""
-        if has_job_rules:
+        facts that rules read come last, and so do kinds."""
+        if has_job_rules or kinds is not None:
             self.paths.append(FACTS)
         self.heads: dict[int, tuple[KeyValue, ...]] = {}
         """The values of heads, from when they are read until the heads go."""
@@ -120,8 +79,7 @@ class ConcurrencyKeys(Generic[L]):
         self.unknown: dict[int, str] = {}
         """Jobs in `work_queue` whose values have to be read, with their tenants."""
         self._in_flight: dict[KeyValue, int] = {}
-        self._waiting: dict[KeyValue, _Line[L]] = {}
-        self._freed: dict[KeyValue, None] = {}
+        self._waiting: WaitingLanes[L] = WaitingLanes()
 
     def first_full(self, values: Iterable[KeyValue]) -> KeyValue | None:
         """Return the first of these values that has no room; None if all have."""
@@ -132,10 +90,27 @@ class ConcurrencyKeys(Generic[L]):
 
     def in_flight(self, value: KeyValue) -> int:
         """Return how many jobs of a value are in flight."""
+        if value.place == OF_KIND and self.kinds is not None:
+            return self.kinds.in_flight(value)
         return self._in_flight.get(value, 0)
+
+    def limit(self, value: KeyValue) -> int:
+        """Return how many jobs of a value may be in flight."""
+        if value.place == OF_KIND and self.kinds is not None:
+            return self.kinds.limit(value)
+        return self.limits[value.place].limit
+
+    def holders(self, value: KeyValue, most: int) -> list[int]:
+        """Return jobs in flight that have a value, of so many that are looked at."""
+        if value.place == OF_KIND and self.kinds is not None:
+            return self.kinds.holders(value)
+        scanned = islice(self.in_flight_values.items(), most)
+        return [job_id for job_id, values in scanned if value in values]
 
     def room(self, value: KeyValue) -> int:
         """Return how many jobs of a value may go; below zero, too many are in flight."""
+        if value.place == OF_KIND and self.kinds is not None:
+            return self.kinds.room(value)
         return self.limits[value.place].limit - self._in_flight.get(value, 0)
 
     def add_in_flight(self, job_id: int) -> None:
@@ -157,34 +132,38 @@ class ConcurrencyKeys(Generic[L]):
                 self._in_flight[value] = left
             else:
                 del self._in_flight[value]
-            self._freed[value] = None
+            self._waiting.free(value)
+        if self.kinds is not None:
+            self.kinds.remove(job_id)
 
     def block(self, lane: L, values: Iterable[KeyValue]) -> None:
         """Make a lane wait until one of these values has room."""
         for value in values:
-            line = self._waiting.get(value)
-            if line is None:
-                line = self._waiting[value] = _Line()
-            line.join(lane)
+            if value.place == OF_KIND and self.kinds is not None:
+                self.kinds.block(lane, value)
+            else:
+                self._waiting.join(lane, value)
 
     def take_unblocked(self) -> list[L]:
-        """Return lanes that may go on, by their tags; further calls wake the others."""
-        woken: dict[L, None] = {}
-        for value in tuple(self._freed):
-            line, room = self._waiting.get(value), self.room(value)
-            if line is not None and room > 0:
-                woken.update(dict.fromkeys(line.first(room + _WOKEN_BESIDE)))
-                if not line.heap:
-                    del self._waiting[value]
-            if room <= 0 or value not in self._waiting:
-                del self._freed[value]
-        return list(woken)
+        """Return lanes that may go on, by their tags; further calls wake the others.
+
+        Not those for which a kind has room: all queues wait for that together.
+        """
+        return self._waiting.take(self.room)
+
+    def read_kinds(self, kinds: KindLimits[L]) -> None:
+        """Read the kinds of heads from now on, and those that were read without them anew."""
+        if self.kinds is None:
+            self.kinds = kinds
+            self.heads.clear()
+            if not self.has_job_rules:
+                self.paths.append(FACTS)
 
     def set_limits(self, limits: tuple[KeyLimit, ...]) -> None:
         """Apply other limits for the same keys, and have rules evaluated anew."""
         self.limits = limits
         self.rule_results.by_job.clear()
-        self._freed.update(dict.fromkeys(self._waiting))
+        self._waiting.free_all()
 
     def excess(self) -> dict[KeyValue, int]:
         """Return the values of which too many jobs are in flight, and by how many."""
@@ -204,28 +183,38 @@ class ConcurrencyKeys(Generic[L]):
         self, job_id: int, tenant: str, texts: Sequence[str | None]
     ) -> tuple[KeyValue, ...]:
         """Return the key values of a job of this tenant, and keep its facts for rules."""
-        if self.has_job_rules:
-            self.rule_results.facts[job_id] = parse_facts(texts[-1])
+        facts: JobFacts | None = None
+        if self.has_job_rules or self.kinds is not None:
+            facts = parse_facts(texts[-1])
             texts = texts[:-1]
-        return tuple(
-            [
-                KeyValue(place, tenant if self.limits[place].per_tenant else None, text)
-                for place, text in enumerate(texts)
-                if text is not None
-            ]
-        )
+        if self.has_job_rules:
+            self.rule_results.facts[job_id] = facts
+        found = [
+            KeyValue(place, tenant if self.limits[place].per_tenant else None, text)
+            for place, text in enumerate(texts)
+            if text is not None
+        ]
+        if self.kinds is not None and facts is not None:
+            value = self.kinds.value_of(self.queue, facts.kind)
+            found += () if value is None else (value,)
+        return tuple(found)
 
     def _count(self, job_id: int, values: tuple[KeyValue, ...]) -> None:
-        if values:
-            self.in_flight_values[job_id] = values
-        for value in values:
+        own = values
+        if values and values[-1].place == OF_KIND and self.kinds is not None:
+            self.kinds.add(job_id, values[-1])
+            own = values[:-1]
+        if own:
+            self.in_flight_values[job_id] = own
+        for value in own:
             self._in_flight[value] = self._in_flight.get(value, 0) + 1
 
 
 def has_same_keys(one: ConcurrencyKeys[L], other: ConcurrencyKeys[L]) -> bool:
     """Whether two differ in their limits at most, so that they need the same attributes."""
     scopes = [[(each.path, each.per_tenant) for each in x.limits] for x in (one, other)]
-    return scopes[0] == scopes[1] and one.has_job_rules == other.has_job_rules
+    same = one.has_job_rules == other.has_job_rules and one.kinds is other.kinds
+    return scopes[0] == scopes[1] and same
 
 
 def start_of(lane: BlockedLane) -> int:

@@ -15,7 +15,12 @@ from fairlead_scheduler.demand.count import (
     jobs_to_saturate,
     lengths_to_count,
 )
-from fairlead_scheduler.demand.values import NO_INPUTS, PoolDemand, due_slot_seconds
+from fairlead_scheduler.demand.values import (
+    NO_INPUTS,
+    PoolDemand,
+    due_slot_seconds,
+    fires_ahead,
+)
 from fairlead_scheduler.loop.requests import Requests, take_all
 from fairlead_scheduler.loop.state import LeaderState
 from fairlead_scheduler.ordering.pool_orders import PoolOrders
@@ -34,6 +39,8 @@ _PERIOD_US_MAX = 8 * _SECOND_US
 """But a count is made at least so often: on an old one the autoscaler removes no pod."""
 _ALL_US = 1 << 30
 _COUNTED_MAX = 100_000
+_SLOTS_MAX = 1_000_000_000
+"""What the columns of all pools' demand have room for; a worker's login says any number."""
 
 
 class PoolDemandState:
@@ -148,7 +155,7 @@ class DemandStep:
             demand_state.counted_us, demand_state.waits = now_us, order.has_waiting
             slots = self._inputs.slots.get(order.name or "", demand_state.slots)
             demand_state.most = PoolMaximum(
-                demand_state.pods_max * slots, demand_state.horizon_us
+                min(demand_state.pods_max * slots, _SLOTS_MAX), demand_state.horizon_us
             )
             demand_state.count = DemandCount(
                 order.ledgers,
@@ -188,28 +195,32 @@ class DemandStep:
         moments = state.run_time_moments(order.name or "")
         mean = order.mean_us / 1e6
         known = moments is not None and moments.samples > 0
+        fires = self._requests.fires_ahead
+        means_us = self._means_us(state, order, self._inputs.due.keys() | fires.keys())
         return PoolDemand(
             pool=order.name or "",
             at_us=counted.at_us,
             became_runnable_total=demand_state.runnable_total,
             work_slot_seconds=counted.work_us / 1e6,
             slots_useful=counted.slots_useful,
+            slots_kept=counted.slots_kept,
             slots_allowed=counted.slots_allowed,
             oldest_us=counted.oldest_us,
-            scheduled_slot_seconds=due_slot_seconds(
-                self._inputs.due, self._means_us(state, order), counted.at_us
-            ),
+            scheduled_slot_seconds=due_slot_seconds(self._inputs.due, means_us, counted.at_us),
             service_mean=moments.mean if moments is not None and known else mean,
             # Until some have ended, run times are taken to be exponentially distributed.
             service_variance=moments.variance if moments is not None and known else mean**2,
             begins=counted.has_work and not demand_state.waited,
+            fires=fires_ahead(fires, means_us, counted.at_us),
         )
 
-    def _means_us(self, state: LeaderState, order: PoolOrders) -> Mapping[str, int]:
-        """Return the mean run times of the pool's queues with jobs about to fall due."""
+    def _means_us(
+        self, state: LeaderState, order: PoolOrders, queues: Iterable[str]
+    ) -> Mapping[str, int]:
+        """Return the mean run times of those of the queues that the pool serves."""
         ledger, paused = order.ledgers[0], state.paused
         found: dict[str, int] = {}
-        for queue in self._inputs.due:
+        for queue in queues:
             if state.order.pool_name_of(queue) == order.name and (queue, None) not in paused:
                 node = ledger.queues.get(queue)
                 usual_us = ledger.mean.value_us(ledger.settings.prior_us)

@@ -35,8 +35,10 @@ from fairlead_scheduler.settings import SchedulerSettings
 _log = log.get("scheduler")
 _REFUSED = (errors.UniqueViolation, errors.DeadlockDetected, errors.QueryCanceled)
 """Errors that fail one dispatch and leave the session usable: its jobs are planned again."""
-_REASONS = frozenset(("", "policy", "question"))
+_REASONS = frozenset(("", "inserted", "policy", "question"))
 """The payloads that ask for more than the next tick."""
+_OF_WORKERS = frozenset(("", "policy"))
+"""Those after which the workers are read anew."""
 _WORKERS_SECONDS = 1.0
 _WORKERS_SECONDS_LOWEST = 0.1
 _WORKERS_SECONDS_IDLE = 5.0
@@ -50,10 +52,15 @@ _NAMED_MAX = 10
 """How many jobs a line of the log names."""
 _FULL_READ_SECONDS = 1.0
 """How often an idle leader reads everything; in between it only checks for new jobs."""
+_SLOW_READ_SECONDS = 0.05
+"""A read of new jobs that takes longer may walk over rows that nobody sees yet."""
 _QUESTIONS_SECONDS = 1.0
 _QUESTIONS_SECONDS_IDLE = 3.0
 _ENDING_SHARE = 0.02
 """How late an ending may be seen, in mean run times, while a limit blocks a lane."""
+_SET_BACK_US = 1_000_000
+"""The database's clock was set back if it is so far behind the last tick. Then whatever is due
+at an instant is due too late: probes, sweeps and windows of rates, most of them read anew."""
 _AUDIT_DUTY = 0.05
 _AUDIT_SECONDS_MAX = 120.0
 """An audit that has not answered for so long has failed and is requested again."""
@@ -85,7 +92,7 @@ class Loop:
         )
         self._idle_pacing, self._ending_pacing = IdlePacing(), EndingPacing()
         self._now_us = 0
-        self._crowded_throttle = LogThrottle()
+        self._crowded_throttle, self._full_throttle = LogThrottle(), LogThrottle()
         self._bands: dict[str, int] = {}
         """How many bands the workers of each pool claim from, as opened in this term."""
         self._floors: dict[tuple[str, int], int] = {}
@@ -107,13 +114,14 @@ class Loop:
         metrics.policy.show_policy(table.digest, table.version, table.routing.pools)
 
     def notified(self, reasons: Collection[str]) -> None:
-        """Handle notifications: a policy, a question, or jobs, a worker or a pause.
+        """Handle notifications: jobs, a policy, a question, or else a worker or a pause.
 
         An ending only brings the next tick forward, and so does what nobody of ours sends.
         """
         if _REASONS.isdisjoint(reasons):
             return
-        self._workers_rest_seconds = _WORKERS_SECONDS_LOWEST
+        if not _OF_WORKERS.isdisjoint(reasons):
+            self._workers_rest_seconds = _WORKERS_SECONDS_LOWEST
         self._full_read_due = self._active_at = monotonic()
         if "policy" in reasons:
             self._requests.check_policy()
@@ -137,13 +145,19 @@ class Loop:
         if self._schedule_audit(events) and self._state.order.has_large_tags:
             self._lease.end("the order tags are to be numbered anew")
             return timedelta(0)
-        view = self._store.observe(
-            self._state.next_read(self._now_us, workers=self._start_workers_read())
-        )
+        request = self._state.next_read(self._now_us, workers=self._start_workers_read())
+        asked = monotonic()
+        view = self._store.observe(request)
+        self._state.reads_slowly = monotonic() - asked > _SLOW_READ_SECONDS
+        if view.observed.now_us < self._now_us - _SET_BACK_US:
+            self._lease.end("the database's clock was set back")
+            return timedelta(0)
         # 3. Learn: new lanes and jobs, claims, endings, free slots.
         self._state.learn(view, events)
         self._show_policy(events)
         self._now_us = view.observed.now_us
+        if self._state.order.kinds.is_asked:
+            self._hold_to_kind_limits()
         # 4. Plan and dispatch, unless a plan is certain to be empty.
         planned = 0 if self._may_skip_plan(view, events) else self._dispatch()
         # 5. Request sweeps, answer questions, report.
@@ -154,6 +168,13 @@ class Loop:
         self._eviction_step.step(self._state, self._now_us, events)
         # 6. Rest.
         return self._rest_after(view, planned, began=began, changed=bool(events))
+
+    def _hold_to_kind_limits(self) -> None:
+        """Tell workers that limits of kinds hold, once no more wait to be claimed."""
+        order = self._state.order
+        if order.holds_to_kind_limits and self._lease.is_trusted:
+            self._store.hold_to_limits(order.kinds.limits)
+            order.kinds.is_asked = False
 
     def _rule_disabled(self, disabled: DisabledRule) -> None:
         """Log and record that a rule is disabled until another policy is stored."""
@@ -183,16 +204,17 @@ class Loop:
     def _dispatch(self) -> int:
         """Evaluate rules, plan, apply the plans, and wake workers that may be resting.
 
-        Plans are applied only while the lease is trusted; the database has the last word.
-        Returns how many jobs were planned.
+        A few are woken for new rows, and all of them for rows that none claims. Plans are
+        applied only while the lease is trusted; the database has the last word. Returns how
+        many jobs were planned.
         """
         self._rule_evaluator.evaluate(self._state.order, self._state.worker_slots, self._now_us)
         waiting = self._state.unclaimed()
         self._raise_tags()
         plans = self._state.plan(self._now_us)
-        added = {plan.pool: len(self._apply(plan)) for plan in plans}
+        woken = [self._apply(plan, self._resting(plan, waiting)) for plan in plans]
         self._lower_floors()
-        self._wake_workers(waiting, added)
+        self._wake_stuck(waiting, woken=any(woken))
         return sum([len(plan.rows) for plan in plans])
 
     def _raise_tags(self) -> None:
@@ -210,15 +232,36 @@ class Loop:
         self._workers_rest_seconds = _WORKERS_SECONDS_IDLE
         return True
 
-    def _apply(self, plan: Plan) -> set[int]:
+    def _resting(self, plan: Plan, waiting: Mapping[str, int]) -> Sequence[int]:
+        """Return workers that may rest, with room for a plan's rows.
+
+        Workers that claim find new rows by themselves.
+        """
+        if waiting.get(plan.pool) and self._state.claims(plan.pool):
+            return ()
+        return self._state.capacity.workers_for(len(plan.rows), plan.pool)
+
+    def _apply(self, plan: Plan, woken: Sequence[int]) -> bool:
+        """Move a plan's rows; the last of its statements wakes these workers.
+
+        Returns whether there is something for them.
+        """
         taken: set[int] = set()
         if plan.rows and self._lease.is_trusted:
             pool, timeouts = plan.pool, self._state.order.table.routing.timeouts_of(plan.pool)
             self._open_bands(pool)
-            for band, rows, floor in plan.parts:
+            parts = plan.parts
+            for place, (band, rows, floor) in enumerate(parts, start=1):
                 try:
                     taken |= self._store.dispatch(
-                        rows, floor, plan.used, band=band, pool=pool, timeouts=timeouts
+                        rows,
+                        floor,
+                        plan.used,
+                        band=band,
+                        pool=pool,
+                        timeouts=timeouts,
+                        counted=self._state.order.kinds.counted(pool, [x[0] for x in rows]),
+                        woken=woken if place == len(parts) else (),
                     )
                     self._floors[pool, band] = floor
                 except _REFUSED as error:
@@ -226,7 +269,7 @@ class Loop:
             self._metrics.dispatched.inc(len(taken))
             self._metrics.overflow.labels(pool).inc(plan.overflow)
         self._state.dispatched(plan, taken, self._now_us)
-        return taken
+        return bool(taken and woken)
 
     def _lower_floors(self) -> None:
         """Lower floors that were written above rows which came back in the meantime.
@@ -250,47 +293,47 @@ class Loop:
             self._store.open_bands(pool, bands)
             self._bands[pool] = bands
 
-    def _wake_workers(self, waiting: Mapping[str, int], added: Mapping[str, int]) -> None:
-        """Wake resting workers: a few for new rows, all of them for rows that no worker claims.
+    def _wake_stuck(self, waiting: Mapping[str, int], *, woken: bool) -> None:
+        """Wake all workers for rows that none claims.
 
-        Workers that claim find new rows by themselves. Where rows wait and none is claimed,
-        workers may rest beside rows of kinds for which they have no room.
-
-        Wake-ups of all workers back off exponentially while nothing is claimed.
+        Where rows wait and none is claimed, workers may rest beside rows of kinds for which
+        they have no room. These wake-ups back off exponentially while nothing is claimed.
 
         Args:
             waiting: Unclaimed rows of each pool before the plan.
-            added: Rows that the plan added.
+            woken: Whether some were woken for rows of the plan.
         """
         capacity, claims, now = self._state.capacity, self._state.claims, monotonic()
         if any(map(claims, waiting)):
             self._wake_all_seconds = _WAKE_ALL_SECONDS
-        chosen = [
-            worker
-            for pool, count in added.items()
-            if count and not (waiting.get(pool) and claims(pool))
-            for worker in capacity.workers_for(count, pool)
-        ]
         stuck = [pool for pool, rows in waiting.items() if rows and not claims(pool)]
-        if chosen:
-            self._store.wake(chosen)
+        if woken:
             self._wake_all_due = now
         elif stuck and now >= self._wake_all_due:
             self._wake_all_due = now + self._wake_all_seconds
             if any(map(capacity.free, stuck)):
-                self._store.wake(())
+                if not self._store.wake_all():
+                    self._say_full()
                 self._wake_all_seconds = min(2 * self._wake_all_seconds, _WAKE_ALL_SECONDS_MAX)
+
+    def _say_full(self) -> None:
+        """Say that the server has no room for notifications, so that workers poll."""
+        self._metrics.wakes_left_out.inc()
+        if self._full_throttle.due("full", monotonic()):
+            _log.warning("notifications.full", see="fairlead doctor")
 
     def _request_sweeps(self, view: TickView) -> None:
         """Request recalls of blocked rows, promotion of due jobs, and audits of the ledger."""
-        now, first_due_us = monotonic(), view.observed.first_due_us
+        now, state = monotonic(), self._state
         if self._state.order.in_flight:
             self._active_at = now
         self._requests.set_idle(idle=now - self._active_at > _IDLE_SECONDS)
         if not self._requests.idle or not self._settings.database_direct:
             self._workers_rest_seconds = min(self._workers_rest_seconds, _WORKERS_SECONDS)
-        if first_due_us is not None:
-            self._requests.promote_from(first_due_us)
+        for due_us in (view.observed.first_due_us, state.due_us):
+            if due_us is not None:
+                self._requests.promote_from(due_us)
+        state.due_us = None
         if self._state.may_recall and now >= self._recall_due:
             self._recall_due = now + _RECALL_SECONDS
             unclaimed = self._state.rows_to_recall()

@@ -4,7 +4,7 @@ The loop's decisions live on one thread; what other threads read or change reach
 in a queue.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
@@ -39,6 +39,8 @@ class Requests:
         """Lanes to be counted for the demand, each up to a number of jobs."""
         self.demand_inputs: SimpleQueue[DemandInputs] = SimpleQueue()
         """What was read for the demand."""
+        self.fires_ahead: Mapping[str, Mapping[int, int]] = {}
+        """How many jobs schedules will insert into each queue, by spans as in its `due`."""
         self.uncounted: SimpleQueue[list[tuple[int, int]]] = SimpleQueue()
         """Jobs of which an attempt has ended that nobody has counted, and their workers."""
         self.idle = False
@@ -100,6 +102,15 @@ class Requests:
         self.demand_pools = pools
         self._call("demand")
         self._call("demand_inputs")
+
+    @property
+    def is_demand_published(self) -> bool:
+        """Whether any pool's demand is."""
+        return bool(self.demand_pools)
+
+    def set_fires_ahead(self, fires: Mapping[str, Mapping[int, int]]) -> None:
+        """Take what schedules will fire, for the next counts of the demand."""
+        self.fires_ahead = fires
 
     def check_policy(self) -> None:
         """Check whether another policy is stored."""

@@ -53,12 +53,11 @@ from fairlead_scheduler.rows import (
 _NO_LANES: Paused = frozenset()
 _STREAMS_MAX = 1000
 _FLOOD = 5000
-"""More rows ahead of the tail than this are skipped: reading them all first would delay other
-tenants' rows behind them for too long."""
+"""More rows ahead of the tail are skipped: to read them all first would delay others'."""
 _RECEIPTS_IDLE_US = 1_000_000
 _DOUBTED_BEHIND = 16
-"""So many heads behind each that is found locked are asked about before they are planned: one
-transaction has often locked a whole run of a lane, and a plan is refused what it has locked."""
+"""So many heads behind each that is found locked are asked about before they are planned:
+one transaction has often locked a whole run of a lane."""
 _TAIL_OVERLAP = 2000
 """How many ids below the newest a new leader's tail begins: some may still be uncommitted."""
 
@@ -77,6 +76,9 @@ class LeaderState:
         tail_max: The largest number of rows that one read of the tail returns.
         heads: How many heads and streams to keep.
     """
+
+    due_us: int | None = None
+    """The earliest instant of scheduled jobs that were found late; the loop takes it."""
 
     def __init__(  # noqa: PLR0913 - what a term knows at its start, all by name
         self,
@@ -117,11 +119,11 @@ class LeaderState:
         self._scans = LaneScans(self.heads, self.tail)
         self._probe: Probe | None = None
         self._now_us = queued.now_us
-        self.lagging = False
-        """Whether the last read of the tail reached its limit."""
+        self._drawn_id: int | None = None
+        self.lagging = self.reads_slowly = False
+        """Whether the last read of the tail reached its limit, and whether it took long."""
         self.flooded = False
-        """Whether a flood was skipped, so that the lanes have to be scanned; the loop clears
-        it."""
+        """Whether a flood was skipped: the lanes have to be scanned; the loop clears it."""
         self.runnable: Sequence[str] = ()
         """The queues of the new runnable jobs of the last tick, one entry per job."""
         self.uncounted: list[tuple[int, int]] = []
@@ -137,7 +139,9 @@ class LeaderState:
     @property
     def is_behind(self) -> bool:
         """Whether there is more to take in or to plan than one tick had time for."""
-        return self._scans.is_behind or self.heads.is_behind or self.order.is_behind
+        order = self.order
+        known = order.kinds.is_counted and not order.kinds.is_asked
+        return self._scans.is_behind or self.heads.is_behind or order.is_behind or not known
 
     def worker_slots(self, pool: str | None) -> Workers:
         """Return the slots of a pool's live workers, as rules may ask for them; None: none."""
@@ -179,10 +183,14 @@ class LeaderState:
             last_id=self.tail.last_id,
             after_receipt=self._receipts_after(now_us),
             lagging=self.lagging,
+            drawn=self.reads_slowly and not self.lagging,  # it may walk over what nobody sees
             wants=self._wants,
             probe=self._probe,
             workers=workers,
+            pools=[pool.name or "" for pool in self.order.served],
             attributes=self.order.attribute_requests(),
+            kind_limits=self.order.kinds.limits,
+            counts_kinds=not self.order.kinds.is_counted,
         )
 
     def _receipts_after(self, now_us: int) -> int | None:
@@ -201,16 +209,27 @@ class LeaderState:
             self.capacity.set_workers(view.workers)
         self._take_pauses(observed)
         self._take_receipts(view.receipts, now_us)
+        if view.limited is not None:
+            self.order.count_kinds(view.limited)
+        if view.kind_limits is not None:
+            self.order.limit_kinds(view.kind_limits)
         self._take_tail(observed)
-        if observed.newest_id is not None and observed.newest_id - self.tail.last_id > _FLOOD:
-            self.tail.skip(observed.newest_id, observed.xmax, now_us)
-            self.flooded = True
+        self._skip_flood(observed)
         self._take_found(view, now_us)
         self._take_fills(view.fills, now_us)
         self.order.learn(view.texts)
         for item in events:
             self._take_news(item, now_us)
         self._scans.take()
+
+    def _skip_flood(self, observed: Observed) -> None:
+        """Leave a flood to the scans, also one that nobody sees yet, over which reads walk."""
+        # The transaction of an id drawn before this read is one that the read knows of.
+        newest = max(observed.newest_id or 0, self._drawn_id or 0)
+        if newest - self.tail.last_id > _FLOOD:
+            self.tail.skip(newest, observed.xmax, observed.now_us)
+            self.flooded = True
+        self._drawn_id = observed.drawn_id
 
     def take_scan(self, lanes: LaneRows) -> None:
         """Take in a whole scan of all lanes at once: the one made at the take-over.
@@ -400,12 +419,15 @@ class LeaderState:
         probe = self._probe
         if probe is None:
             return
+        self.order.watch_kinds([row[2:4] for row in view.found if row.kind is not None])
         free = [row for row in view.found if not row.locked]
         pending = [
             PendingJob(*row[:6], self.tail.seen_us(row.id, now_us))
             for row in free
             if row.run_at_us is None
         ]
+        due = [row.run_at_us for row in free if row.run_at_us is not None]
+        self.due_us = min(due, default=None)
         streams = {row.id: row[2:5] for row in view.found if row.locked}
         xmin = view.observed.xmin if view.probed_all else 0
         ids = [row.id for row in free]

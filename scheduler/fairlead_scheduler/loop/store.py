@@ -17,6 +17,7 @@ from fairlead.db.statements import integers
 from fairlead.policy.concurrency import KEYS_MAX
 from fairlead_scheduler.explain.answer import Question
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
+from fairlead_scheduler.limits.kind_limits import CountedKinds, KindLimit, LimitedJob
 from fairlead_scheduler.ordering.levels.order_tags import (
     TAG_MAX,
     TAG_RENUMBERED,
@@ -42,6 +43,7 @@ from fairlead_scheduler.rows import (
 from fairlead_scheduler.settings import SchedulerSettings
 
 _PACKAGE = __package__ or ""
+_NOTHING_COUNTED = CountedKinds()
 
 
 class LoopStore:
@@ -61,6 +63,12 @@ class LoopStore:
         self._probe: Cursor[ProbedJob] = cursor(binary=True, row_factory=args_row(ProbedJob))
         self._doubtful: Cursor[ProbedJob] = cursor(binary=True, row_factory=args_row(ProbedJob))
         self._workers: Cursor[Worker] = cursor(binary=True, row_factory=args_row(Worker))
+        self._kind_limits: Cursor[KindLimit] = cursor(
+            binary=True, row_factory=args_row(KindLimit)
+        )
+        self._limited_kinds: Cursor[LimitedJob] = cursor(
+            binary=True, row_factory=args_row(LimitedJob)
+        )
         self._job_attributes: Cursor[list[str | None]] = cursor(
             binary=True, row_factory=scalar_row
         )
@@ -83,9 +91,17 @@ class LoopStore:
             self._receipts.execute(_RECEIPTS, taking)
         probe = request.probe or NO_PROBE
         if probe.ids:
-            self._doubtful.execute(_DOUBTFUL, {"ids": integers(sorted(probe.ids))})
-        observing = {"last_id": request.last_id, "lagging": request.lagging, "limit": limit}
-        if not (request.wants or probe.lows or request.workers or request.attributes):
+            kinds = sorted({each.kind for each in request.kind_limits})
+            doubtful = {"ids": integers(sorted(probe.ids)), "kinds": kinds}
+            self._doubtful.execute(_DOUBTFUL, doubtful)
+        observing = {
+            "last_id": request.last_id,
+            "lagging": request.lagging,
+            "drawn": request.drawn,
+            "limit": limit,
+        }
+        rest = request.workers or request.attributes or request.counts_kinds
+        if not (request.wants or probe.lows or rest):
             self._observe.execute(_OBSERVE, observing)
         else:
             with self._connection.pipeline():
@@ -98,6 +114,9 @@ class LoopStore:
                     self._job_attributes.execute(_JOB_ATTRIBUTES, _values(request.attributes))
                 if request.workers:
                     self._workers.execute(_WORKERS)
+                    self._kind_limits.execute(_KIND_LIMITS, _limits_of(request.pools))
+                if request.counts_kinds:
+                    self._limited_kinds.execute(_LIMITED_KINDS, _limited(request.kind_limits))
         return self._view(request, probe, limit)
 
     def _view(self, request: ReadRequest, probe: Probe, limit: int) -> TickView:
@@ -114,6 +133,8 @@ class LoopStore:
             probed_all=len(found) < limit,
             workers=self._workers.fetchall() if request.workers else None,
             texts=self._job_attributes.fetchall()[0] if request.attributes else (),
+            kind_limits=self._kind_limits.fetchall() if request.workers else None,
+            limited=self._limited_kinds.fetchall() if request.counts_kinds else None,
         )
 
     def open_bands(self, pool: str, bands: int) -> None:
@@ -130,6 +151,8 @@ class LoopStore:
         band: int = 0,
         pool: str | None = None,
         timeouts: Timeouts = SETTINGS,
+        counted: CountedKinds = _NOTHING_COUNTED,
+        woken: Sequence[int] = (),
     ) -> set[int]:
         """Move jobs into `work_queue`; returns the ids that it took, none when deposed.
 
@@ -140,6 +163,8 @@ class LoopStore:
             band: The band that the jobs go to.
             pool: The pool whose workers claim them; None: the settings' pool.
             timeouts: The pool's time limits; the settings' apply where they are None.
+            counted: The kinds that are limited in the pool, and the jobs that count for them.
+            woken: Workers that are notified at the commit.
         """
         settings = self._settings
         default = timeouts.default_seconds or settings.timeout_default_seconds
@@ -157,6 +182,9 @@ class LoopStore:
             "estimates_us": integers(estimates_us),
             "seen_us": integers(seen_us),
             "used": _windows(used),
+            "kinds": list(counted.kinds) or None,
+            "counted": integers(counted.ids),
+            "workers": _lists(woken),
         }
         self._dispatch.execute(_DISPATCH, parameters)
         if self._dispatch.rowcount == len(ids):
@@ -177,6 +205,16 @@ class LoopStore:
         parameters = {"epoch": self._epoch, "ids": integers(ids), "by": by, "largest": TAG_MAX}
         return set(self._dispatch.execute(_RAISE_TAGS, parameters).fetchall())
 
+    def hold_to_limits(self, limits: Sequence[KindLimit]) -> None:
+        """Tell workers that these limits of kinds hold; does nothing when deposed."""
+        told = {
+            "epoch": self._epoch,
+            "limits": integers(each.limit for each in limits),
+            "most": max(_TOLD_LEAST, _TOLD_MAX // len(limits)),
+        }
+        statement = statements.load(_PACKAGE, "hold_to_limits")
+        self._connection.execute(statement, {**_limited(limits), **told})
+
     def questions(self) -> list[Question]:
         """Read the unanswered questions about jobs."""
         return self._questions.execute(_QUESTIONS, {"limit": _QUESTIONS_MAX}).fetchall()
@@ -184,7 +222,12 @@ class LoopStore:
     def explain(self, answers: Sequence[tuple[int, str]]) -> None:
         """Answer questions, each by its id and as JSON; does nothing when deposed."""
         ids, texts = zip(*answers, strict=True)
-        answered = {"epoch": self._epoch, "ids": integers(ids), "answers": list(texts)}
+        answered = {
+            "epoch": self._epoch,
+            "ids": integers(ids),
+            "answers": list(texts),
+            "forget_max": _FORGET_MAX,
+        }
         self._connection.execute(_EXPLAIN, answered)
 
     def notify_inserts(self, *, wanted: bool) -> None:
@@ -199,10 +242,13 @@ class LoopStore:
         parameters = {"epoch": self._epoch, "wanted": wanted}
         self._connection.execute(statements.load(_PACKAGE, statement), parameters)
 
-    def wake(self, workers: Sequence[int]) -> None:
-        """Notify these workers, or all of them if none are named, that there is work."""
-        named = ",".join(map(str, workers))
-        self._connection.execute(statements.load(_PACKAGE, "wake"), {"workers": named})
+    def wake_all(self) -> bool:
+        """Notify all workers that there is work.
+
+        Returns whether the server had room for it. Else they find the work by themselves.
+        """
+        sent = self._connection.execute(statements.load(_PACKAGE, "wake_all"))
+        return sent.fetchone() == (True,)
 
 
 def renumber(connection: Connection, *, epoch: int) -> list[Renumbered]:
@@ -264,15 +310,30 @@ _JOB_ATTRIBUTES = statements.load(_PACKAGE, "job_attributes")
 _ATTRIBUTES_BYTES_MAX = 1 << 20
 """Read in 5 ms as a rule, and in 70 when all of it is one letter, compressed."""
 _WORKERS = statements.load(_PACKAGE, "workers")
+_KIND_LIMITS = statements.load(_PACKAGE, "kind_limits")
+_KIND_LIMITS_MAX, _KIND_LIMITS_LEAST = 1000, 50
+"""Kinds in all pools together, and in each in any case: one pool takes no part of another's."""
+_LOOKED_MAX = 64
+"""Rows of workers that are looked at for one that is live."""
+_TOLD_MAX, _TOLD_LEAST = 5000, 10
+_LIMITED_KINDS = statements.load(_PACKAGE, "limited_kinds")
 _QUEUED = statements.load(_PACKAGE, "queued")
 _QUESTIONS = statements.load(_PACKAGE, "questions")
 _EXPLAIN = statements.load(_PACKAGE, "explain")
 _QUESTIONS_MAX = 100
+_FORGET_MAX = 1000
+_NAMED_MAX = 350
+"""Workers in one notification: a payload has less than 8,000 bytes, and an id 19 digits."""
 _PLACE_LAST = (1 << 63) - 1
 _RENUMBERED_MAX = 20_000
 """Lowered in 0.6 s on a busy machine, during which no renewal of the lease gets through."""
 _DISPATCH = statements.load(_PACKAGE, "dispatch")
 _RAISE_TAGS = statements.load(_PACKAGE, "raise_tags")
+
+
+def _limits_of(pools: Sequence[str]) -> dict[str, object]:
+    most = max(_KIND_LIMITS_LEAST, _KIND_LIMITS_MAX // max(1, len(pools)))
+    return {"pools": list(pools), "limit": most, "looked": _LOOKED_MAX}
 
 
 def _streams(wants: Sequence[HeadRequest]) -> dict[str, object]:
@@ -294,6 +355,16 @@ def _values(attributes: Sequence[AttributeRequest]) -> dict[str, object]:
         "bytes_max": _ATTRIBUTES_BYTES_MAX,
         "least": KEYS_MAX + 1,
     }
+
+
+def _limited(limits: Sequence[KindLimit]) -> dict[str, object]:
+    return {"pools": [each.pool for each in limits], "kinds": [each.kind for each in limits]}
+
+
+def _lists(workers: Sequence[int]) -> list[str]:
+    """Return workers in lists, each of which a notification holds."""
+    firsts = range(0, len(workers), _NAMED_MAX)
+    return [",".join(map(str, workers[first : first + _NAMED_MAX])) for first in firsts]
 
 
 def _windows(used: Sequence[WindowUsage]) -> str | None:

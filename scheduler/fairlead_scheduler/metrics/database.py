@@ -23,6 +23,14 @@ class WorkerStates(NamedTuple):
     lapsed: int
 
 
+class UnfinishedBatches(NamedTuple):
+    """How many batches in a state are not over, and the age of the oldest."""
+
+    state: str
+    batches: int
+    oldest_seconds: float
+
+
 class SnapshotAge(NamedTuple):
     """The age of the oldest snapshot of a kind of holder; zeros if there is none."""
 
@@ -51,6 +59,10 @@ class DatabaseMetrics:
     def __init__(self, registry: CollectorRegistry, label: Callable[[str], str]) -> None:
         self._label = label
         self._workers = Rows(gauge(series.WORKERS, registry))
+        self._unhandled = Rows(gauge(series.UNHANDLED, registry))
+        self._batches = Rows(
+            gauge(series.BATCHES, registry), gauge(series.BATCHES_AGE, registry)
+        )
         self._connections = Rows(gauge(series.CONNECTIONS, registry))
         self._sessions_max = OptionalGauges(registry, series.CONNECTIONS_MAX)
         self._holders = Rows(
@@ -76,6 +88,16 @@ class DatabaseMetrics:
             rows[label, "lapsed"] += lapsed
         self._workers.show({labels: (float(count),) for labels, count in rows.items()})
 
+    def show_unhandled(self, jobs: Mapping[str, int]) -> None:
+        """Show by kind how many jobs wait for a worker that has a handler."""
+        self._unhandled.show({(kind,): (float(count),) for kind, count in jobs.items()})
+
+    def show_batches(self, batches: Iterable[UnfinishedBatches]) -> None:
+        """Show by state the batches that are not over."""
+        self._batches.show(
+            {(each.state,): (float(each.batches), each.oldest_seconds) for each in batches}
+        )
+
     def show_sessions(self, sessions: Mapping[str, int], *, most: int) -> None:
         """Show the server's sessions by program, and their limit."""
         self._connections.show(
@@ -96,7 +118,9 @@ class DatabaseMetrics:
     def hide(self) -> None:
         """Remove all series: another scheduler leads."""
         self._sessions_max.hide()
-        for rows in (self._workers, self._connections, self._holders, self._tables):
+        tables = self._holders, self._tables
+        fleet = self._workers, self._unhandled, self._batches, self._connections
+        for rows in (*fleet, *tables):
             rows.show({})
 
 

@@ -75,11 +75,13 @@ class Metrics:
         self.over_lanes = gauge(series.TENANTS_OVER_LANES, registry)
         self.unwatched_lanes = gauge(series.LANES_UNWATCHED, registry)
         self.unchecked = counter(series.UNCHECKED, registry)
+        self.wakes_left_out = counter(series.WAKES_LEFT_OUT, registry)
         self.promote_batch = histogram(series.PROMOTE_BATCH, registry)
         self.cron_missed = counter(series.CRON_MISSED, registry)
         self.cron_refused = counter(series.CRON_REFUSED, registry)
         self.cron_delayed = counter(series.CRON_DELAYED, registry)
         self.cron_passed_over = counter(series.CRON_PASSED_OVER, registry)
+        self.cron_set_aside = counter(series.CRON_SET_ASIDE, registry)
         self.rescued = counter(series.JOBS_RESCUED, registry)
 
     def begin(self) -> None:

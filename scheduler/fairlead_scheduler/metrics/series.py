@@ -142,7 +142,8 @@ LANES_BLOCKED = leaders(
     "Lanes with work that are blocked, by reason: `limit`, `rate`, `paused` or `hold` (a "
     "rule of the policy) of the tenant or its queue; `pool`: no pool serves the queue; "
     "`full`: workers have no room for more of their kinds; "
-    "`reserve`: slots are kept for short jobs; `key` or `hold`: each of the next jobs is "
+    "`reserve`: slots are kept for short jobs; `kind`: as many of the next jobs' kinds are in "
+    "flight as their handlers' `fleet_concurrency`; `key` or `hold`: each of the next jobs is "
     "blocked by a concurrency key or a rule.",
     "reason",
 )
@@ -164,6 +165,25 @@ WORKERS = leaders(
     "Workers by lease: live, draining (takes no more jobs) or lapsed (about to be declared"
     " dead). Every pool of the policy has a row, even without workers.",
     "pool",
+    "state",
+)
+UNHANDLED = leaders(
+    "unhandled_jobs",
+    "Jobs that wait because no worker of their pool has a handler for their kind: the twenty "
+    "kinds with most, of the next 10,000 jobs to fall due.",
+    "kind",
+)
+BATCHES = leaders(
+    "batches",
+    "Batches that are not over, by state: open (until `close_batch`), waiting (for their jobs) "
+    "or refused (the completion cannot be inserted, which is tried again each second). Of the "
+    "oldest 10,000.",
+    "state",
+)
+BATCHES_AGE = leaders(
+    "batches_oldest_age_seconds",
+    "How long ago the oldest of the batches that are not over was inserted, by state; 0 "
+    "without any.",
     "state",
 )
 CONNECTIONS = leaders(
@@ -305,6 +325,11 @@ UNCHECKED = counter(
     "Jobs with a value that no INSERT is admitted with, as a superuser or a restore can store "
     "them: what the services read of them is clamped.",
 )
+WAKES_LEFT_OUT = counter(
+    "wakes_left_out_total",
+    "Wake-ups of workers that were left out, because half of the server's queue of "
+    "notifications was full: workers found the jobs by polling.",
+)
 CRON_MISSED = counter(
     "cron_missed_total",
     "Fires of schedules that were missed: they came over 10 s late, and the scheduler was not "
@@ -325,6 +350,11 @@ CRON_PASSED_OVER = counter(
     "Fires of schedules after which others were passed over, because they come sooner than "
     "`FAIRLEAD_SCHEDULE_INTERVAL_SECONDS`.",
 )
+CRON_SET_ASIDE = counter(
+    "cron_set_aside_total",
+    "Fires of schedules that were put off by a minute: inserting one by itself took longer "
+    "than a statement of the leader may.",
+)
 
 SERIES: tuple[Series, ...] = (
     *(JOBS_FINISHED, ATTEMPTS_ENDED, LEASE_EXPIRATIONS, JOBS_RESCUED, JOBS_RUNNABLE),
@@ -332,13 +362,15 @@ SERIES: tuple[Series, ...] = (
     *(QUEUE_DEPTH, OLDEST_READY, BACKLOG_WORK, SCHEDULED_NEXT, QUEUE_LAG, DEAD_JOBS),
     *(TENANT_SHARE, TENANT_ENTITLED, TENANT_LAG, TENANT_RUNNING, TENANT_WAIT),
     *(TENANTS, TENANTS_WAIT, JAIN, LANES_BLOCKED, LANES_OVER_BACKLOG, BACKLOG_AGE),
-    *(WORKERS, CONNECTIONS, CONNECTIONS_MAX, XMIN_SECONDS, XMIN_TRANSACTIONS),
+    *(WORKERS, UNHANDLED, BATCHES, BATCHES_AGE),
+    *(CONNECTIONS, CONNECTIONS_MAX, XMIN_SECONDS, XMIN_TRANSACTIONS),
     *(TABLE_DEAD, TABLE_BLOAT, TABLE_BYTES, INDEX_BYTES, SNAPSHOT_AT, SNAPSHOT_DURATION),
     *(POLICY_INFO, POOL_OBJECTIVE, POLICY_REFUSED),
     *(RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION),
     *(SHADOW_MOVED, SHADOW_WAIT, SHADOW_AT, SHADOW_FAILED),
     *(RULE_TRUE, RULE_OVERRUNS, RULE_ERRORS, LEADER, LEADER_TRANSITIONS),
     *(TICKS, LAG, DISPATCHED, OVERFLOW, TASK_FAILURES, PROMOTE_BATCH),
-    *(TENANTS_OVER_LANES, LANES_UNWATCHED, UNCHECKED),
-    *(CRON_MISSED, CRON_REFUSED, CRON_DELAYED, CRON_PASSED_OVER, SERIES_DROPPED, BUILD_INFO),
+    *(TENANTS_OVER_LANES, LANES_UNWATCHED, UNCHECKED, WAKES_LEFT_OUT),
+    *(CRON_MISSED, CRON_REFUSED, CRON_DELAYED, CRON_PASSED_OVER, CRON_SET_ASIDE),
+    *(SERIES_DROPPED, BUILD_INFO),
 )

@@ -11,9 +11,9 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from fairlead_scheduler.limits.blocked_reasons import KEY, RULE
-from fairlead_scheduler.limits.concurrency_keys import KeyValue
+from fairlead_scheduler.limits.blocked_reasons import KEY, KIND, RULE
 from fairlead_scheduler.limits.limiter import Limiter
+from fairlead_scheduler.limits.waiting_lanes import KeyValue
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.job_checks import job_attributes
 from fairlead_scheduler.ordering.job_checks.job_rules import is_blocked_by_rule
@@ -29,7 +29,7 @@ _LANES_WITH_RULES_AT_ONCE = 400
 """Where there are rules: finding those that apply to a lane takes as long again, or longer."""
 
 Bound = Limiter | tuple[str, KeyValue]
-"""What a limit belongs to: the last is a value of a key."""
+"""What a limit belongs to: the last is a value of a key, or a kind, of no queue."""
 
 
 def apply(ledger: Ledger, table: CompiledPolicy, now_us: int) -> None:
@@ -45,7 +45,9 @@ def apply(ledger: Ledger, table: CompiledPolicy, now_us: int) -> None:
     if same:
         return
     ledger.active_rules = 0
-    ledger.root.advance(ledger.claim_floor.lowest_tag(), ledger.now_us)
+    # What has ended is served first: V would count it as if it had run until now, and branches
+    # with new weights are lifted to V.
+    ledger.settle()
     rekeyed: set[Queue] = set()
     returned = False
     for queue in ledger.queues.values():
@@ -110,7 +112,7 @@ def lanes_with_rules(ledgers: Sequence[Ledger]) -> list[Lane]:
 
 
 def _apply_rules_everywhere(ledger: Ledger, changed: int) -> None:
-    ledger.root.advance(ledger.claim_floor.lowest_tag(), ledger.now_us)
+    ledger.settle()
     for queue in ledger.queues.values():
         if queue.rules.own & changed:
             _apply_to_queue(ledger, queue)
@@ -198,7 +200,7 @@ def _apply_to_lane(ledger: Ledger, lane: Lane) -> None:
         if not bound:
             ledger.rebound = True
             ledger.bind(lane, queue.name, lane.tenant)
-    if lane.blocked_by in (KEY, RULE):
+    if lane.blocked_by in (KEY, RULE, KIND):
         ledger.key_state.to_readmit[lane] = None
     elif lane.active and lane.rules & queue.rules.jobs:
         ledger.key_state.unread[lane] = None  # for what they read of a job, before its turn
@@ -215,6 +217,8 @@ def surplus_rows(ledgers: Sequence[Ledger]) -> tuple[int, ...]:
     a rule for single jobs blocks.
     """
     excess: dict[Bound, int] = {}
+    for value, jobs in ledgers[0].context.kinds.excess().items():
+        excess["", value] = jobs
     for ledger in ledgers:
         excess.update(_excess(ledger))
     chosen: list[int] = []
@@ -270,6 +274,11 @@ def _bounds(job_id: int, job: InFlightJob) -> Iterator[Bound]:
     if queue.keys is not None:
         for value in queue.keys.in_flight_values.get(job_id, ()):
             yield queue.name, value
+        if queue.keys.kinds is not None:
+            kind = queue.keys.kinds.kind_of(job_id)
+            limited = None if kind is None else queue.keys.kinds.value_of(queue.name, kind)
+            if limited is not None:
+                yield "", limited
 
 
 def _must_go(ledger: Ledger, job_id: int, job: InFlightJob) -> bool:

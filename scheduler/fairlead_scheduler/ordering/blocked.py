@@ -8,6 +8,7 @@ from fairlead_scheduler.limits.blocked_reasons import (
     BOUNDS,
     FREE,
     KEY,
+    KIND,
     LIMIT,
     RATE,
     REASONS,
@@ -44,7 +45,9 @@ class BlockedMembers:
     @property
     def is_limited(self) -> bool:
         """Whether any member is blocked until a job ends."""
-        return any(self._lanes[each] or self._queues[each] for each in (LIMIT, RESERVE, KEY))
+        return any(
+            self._lanes[each] or self._queues[each] for each in (LIMIT, RESERVE, KEY, KIND)
+        )
 
     @property
     def lanes_by_reason(self) -> dict[int, int]:

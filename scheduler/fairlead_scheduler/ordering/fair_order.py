@@ -198,14 +198,19 @@ class FairOrder:
         ledger = self._ledger
         slots, places = ledger.slots, ledger.places
         if places is not None:
-            places.begin_plan(slots)
+            places.begin_plan(slots, ledger.context.slot_entry.passed_over)
             self._unblock_long(more=False)
         picks = Picker(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         if ledger.reserving:
             picks.reserve(depth + past - ledger.unclaimed)
         reserved = len(picks.jobs)
         picks.fill(depth - ledger.unclaimed)
-        while places is not None and depth > ledger.unclaimed and self._unblock_long(more=True):
+        while (
+            places is not None
+            and depth > ledger.unclaimed
+            and not picks.is_deep_enough
+            and self._unblock_long(more=True)
+        ):
             # An unblocked lane may be blocked by something else, and not have used the room:
             # others of its queue may have used up a rate.
             picks.fill(depth - ledger.unclaimed)
@@ -423,8 +428,8 @@ class FairOrder:
 
     def _hasten(self, account: Account) -> None:
         """Let a newcomer that was put off, and its branch, go with those of several jobs."""
-        account.branch.accounts.hasten(account)
-        self._ledger.short_reserve.moved(account)
+        with self._ledger.short_reserve.moving(account):
+            account.branch.accounts.hasten(account)
         self._ledger.root.hasten(account.branch)
 
     def _offer(self, lane: Lane) -> None:

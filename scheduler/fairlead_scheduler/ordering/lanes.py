@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from fairlead_scheduler.limits.blocked_reasons import FREE
 from fairlead_scheduler.limits.blocked_time import BlockedTime
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
+from fairlead_scheduler.limits.kind_limits import KindLimits
 from fairlead_scheduler.limits.limiter import Limiter
 from fairlead_scheduler.ordering.levels.accounts import Account, Branch
 from fairlead_scheduler.ordering.run_time import MeanRunTime, prior_us
@@ -249,13 +250,14 @@ class Queue:
         rules = self.rules.own & active_rules
         return rule_set.change(self.rule.own, rules) if rules else self.rule.own
 
-    def new_keys(self) -> ConcurrencyKeys[Lane] | None:
+    def new_keys(self, kinds: KindLimits[Lane]) -> ConcurrencyKeys[Lane] | None:
         """Return new keys by its terms and rules; None where nothing blocks single jobs."""
         limits, has_job_rules = self.rule.keys, self.rules.jobs > 0
-        return (
-            ConcurrencyKeys(limits, has_job_rules=has_job_rules)
-            if limits or has_job_rules
-            else None
+        watched = kinds if kinds.watches(self.name) else None
+        if not (limits or has_job_rules or watched is not None):
+            return None
+        return ConcurrencyKeys(
+            limits, has_job_rules=has_job_rules, kinds=watched, queue=self.name
         )
 
     def all_lanes(self) -> Iterator[Lane]:

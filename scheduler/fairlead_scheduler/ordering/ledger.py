@@ -60,8 +60,10 @@ class Ledger:
         self.places: Places | None = None
         self.aging: Aging | None = None
         """None where there are no other bands."""
-        self.unclaimed = self.unclaimed_us = 0
-        """Rows that wait for a worker, and how long they will take, by evidence."""
+        self.unclaimed = 0
+        """Rows that wait for a worker."""
+        self.waiting_us = 0
+        """How long these will take, and what is claimed and has no slot, by evidence."""
         self.to_recall: set[int] = set()
         """Unclaimed rows to be recalled: their tags are of an older numbering or of another
         branch, or their lanes turned out long."""
@@ -99,9 +101,9 @@ class Ledger:
         branch = account.branch
         self.virtual_in(branch)
         lane.active = True
-        if lane.resumes:
-            lane.resumes = False
-        else:
+        several, resumes = len(lane.heads.ready) > 1, lane.resumes
+        lane.resumes = False
+        if not resumes:
             lane.waits_since_us = self.now_us
         if lane.ran_dry:
             lane.ran_dry = False
@@ -112,9 +114,9 @@ class Ledger:
         account.lanes_active += 1
         if account.lanes_active == 1:
             account.active = True
-            branch.accounts.join(account, has_several=len(lane.heads.ready) > 1)
+            branch.accounts.join(account, has_several=several, resumes=resumes)
         if not (branch.active or queue.blocked_by):
-            self._join(branch, has_several=len(lane.heads.ready) > 1)
+            self._join(branch, has_several=several, resumes=resumes)
 
     def virtual_in(self, branch: Branch) -> int:
         """Return V between the accounts of a branch, brought up to date once in a plan."""
@@ -125,7 +127,7 @@ class Ledger:
 
     def rest(self, lane: Lane) -> None:
         """Let a lane wait no longer that has nothing pending."""
-        lane.ran_dry = True
+        lane.ran_dry, lane.resumes = True, False
         if lane.active:
             self.deactivate(lane)
 
@@ -183,7 +185,7 @@ class Ledger:
         places = self.places
         if places is None or not lane.heads.ready or places.kind_of(lane) != BLOCKED:
             return False
-        places.passed_over.add(lane)
+        places.turned_down.add(lane)
         self.block(lane, RESERVE)
         return True
 
@@ -237,10 +239,12 @@ class Ledger:
             if branch.accounts.first() is not None:
                 self.root.put(branch)
 
-    def _join(self, branch: Branch, *, has_several: bool = False) -> None:
+    def _join(
+        self, branch: Branch, *, has_several: bool = False, resumes: bool = False
+    ) -> None:
         branch.active = True
         branch.waits_since_us = self.now_us
-        self.root.join(branch, has_several=has_several)
+        self.root.join(branch, has_several=has_several, resumes=resumes)
 
     def settle(self) -> None:
         """Begin a plan: find the floor, collect what is owed, bring V up to date."""
@@ -268,12 +272,11 @@ class Ledger:
         """Note that workers claimed these rows."""
         get, slots = self.in_flight_jobs.get, self.context.slot_entry
         note_tag = self.tag_shift.claimed_tags.append
-        claimed = claimed_us = 0
+        claimed = 0
         for job_id in ids:
             job = get(job_id)
             if job is not None and job.claimed_us == UNCLAIMED:
                 claimed += 1
-                claimed_us += job.queue_charged_us
                 note_tag(job.root_tag)
                 if slots.ahead or slots.occupied >= slots.slots:
                     job.claimed_us = AHEAD
@@ -282,11 +285,11 @@ class Ledger:
                     slots.occupied += 1
                     self.enter(job, at_us)
         self.unclaimed -= claimed
-        self.unclaimed_us -= claimed_us
 
     def enter(self, job: InFlightJob, at_us: int) -> None:
         """Note since when a claimed job has had its slot."""
         job.claimed_us = at_us
+        self.waiting_us -= job.queue_charged_us
         lane = job.lane
         service = lane.account.new_service
         service.begun += 1
@@ -298,9 +301,9 @@ class Ledger:
         if job.claimed_us >= 0:
             self.context.slot_entry.occupied -= 1
             job.lane.account.new_service.end(job.claimed_us)
-        elif job.claimed_us == UNCLAIMED:
-            self.unclaimed -= 1
-            self.unclaimed_us -= job.queue_charged_us
+        else:
+            self.unclaimed -= job.claimed_us == UNCLAIMED
+            self.waiting_us -= job.queue_charged_us
         job.claimed_us = CLOSED
 
     def end(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
@@ -308,7 +311,7 @@ class Ledger:
         if self.key_state.queues:
             self.key_state.release(ids, self.in_flight_jobs)
         pop = self.in_flight_jobs.pop
-        unclaimed = left = unclaimed_us = 0
+        unclaimed = left = waiting_us = 0
         if self.places is not None:
             self.places.remove(ids)
         for job_id, run in zip(ids, run_us, strict=True):
@@ -323,9 +326,9 @@ class Ledger:
                 left += 1
                 service.begun -= 1
                 service.begun_us -= claimed_us
-            elif claimed_us == UNCLAIMED:
-                unclaimed += 1
-                unclaimed_us += job.queue_charged_us
+            else:
+                unclaimed += claimed_us == UNCLAIMED
+                waiting_us += job.queue_charged_us
             job.claimed_us = CLOSED
             lane.in_flight -= 1
             lane.queue.in_flight -= 1
@@ -345,7 +348,7 @@ class Ledger:
             if not lane.dirty:
                 self._settle_next(lane)
         self.unclaimed -= unclaimed
-        self.unclaimed_us -= unclaimed_us
+        self.waiting_us -= waiting_us
         self.context.slot_entry.occupied -= left
 
     def withdraw(self, job_id: int) -> InFlightJob | None:
@@ -394,7 +397,7 @@ class Ledger:
             again = InFlightJob(*place, expected_us, expected_us)
             self.in_flight_jobs[job_id] = again
             self.unclaimed += 1
-            self.unclaimed_us += expected_us
+            self.waiting_us += expected_us
             self.hold_floor(job_id, again)
             self.tag_shift.came_back(job_id, again.root_tag)
             self.check_for_recall(lane)

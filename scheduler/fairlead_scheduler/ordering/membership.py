@@ -38,7 +38,7 @@ def _ensure_queue(ledger: Ledger, queue: str) -> Queue:
         ledger.queues[queue] = node
         node.branch = branch_of(ledger, node)
         ledger.bind(node, queue, None)
-        node.keys = node.new_keys()
+        node.keys = node.new_keys(ledger.context.kinds)
         ledger.context.share_keys(node)
         if node.keys is not None:
             ledger.key_state.queues[node] = None

@@ -162,10 +162,10 @@ class Picker:
         ledger = self._ledger
         root = ledger.root
         rows_least, work_us = ledger.context.may_queue(ledger)
-        rows_least, work_us = rows_least + ledger.unclaimed, work_us + ledger.unclaimed_us
+        rows_least, work_us = rows_least + ledger.unclaimed, work_us + ledger.waiting_us
         while room > 0:
             heap = root.heap()
-            least, queue_us = rows_least - ledger.unclaimed, work_us - ledger.unclaimed_us
+            least, queue_us = rows_least - ledger.unclaimed, work_us - ledger.waiting_us
             if not heap:
                 return
             if least <= 0 and queue_us <= 0:
@@ -419,7 +419,7 @@ class Picker:
         account.start, branch.start = start + debts[0], branch_start + debts[1]
         taken = len(jobs) - before
         lane.take_turn(taken, taken * usual_us)
-        ledger.unclaimed_us += taken * usual_us
+        ledger.waiting_us += taken * usual_us
 
     def _ran_low(self, lane: Lane) -> bool:
         """Report it to the heads; take a lane without heads out. Returns whether it did."""

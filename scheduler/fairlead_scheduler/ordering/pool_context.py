@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from fairlead_scheduler.limits.job_facts import JobFacts
+from fairlead_scheduler.limits.kind_limits import KindLimits
 from fairlead_scheduler.limits.rate_usage import RateUsage
 from fairlead_scheduler.ordering.blocked import BlockedMembers, Member
 from fairlead_scheduler.ordering.in_flight import InFlightJob
@@ -52,8 +53,8 @@ class BandLedger(Protocol):
         ...
 
     @property
-    def unclaimed_us(self) -> int:
-        """How long they will take, by evidence."""
+    def waiting_us(self) -> int:
+        """How long these will take, and what is claimed and has no slot, by evidence."""
         ...
 
     def enter(self, job: InFlightJob, at_us: int) -> None:
@@ -81,8 +82,8 @@ def _block_nothing(lane: Lane, facts: JobFacts, rules: int, *, again: bool) -> i
 class PoolContext:
     """What the ledgers of a pool's bands share with each other, and with those of other pools.
 
-    Blocked members and what is used of rates are one for all pools: a limit also counts what is
-    in flight of a queue in the pool where it was.
+    Blocked members, what is used of rates and the limits of kinds are one for all pools: a
+    limit also counts what is in flight of a queue in the pool where it was.
 
     Args:
         used: What rates have used; of the first pool alone.
@@ -96,6 +97,7 @@ class PoolContext:
         "check_rules",
         "default_pool",
         "fleet",
+        "kinds",
         "ledgers",
         "mean",
         "name",
@@ -120,6 +122,7 @@ class PoolContext:
         self.fleet.append(self)
         self.blocked: BlockedMembers = BlockedMembers() if beside is None else beside.blocked
         self.windows: RateUsage = RateUsage(used) if beside is None else beside.windows
+        self.kinds: KindLimits[Lane] = KindLimits() if beside is None else beside.kinds
         self.check_rules: JobRuleCheck = (
             _block_nothing if beside is None else beside.check_rules
         )
@@ -153,10 +156,12 @@ class PoolContext:
 
         It counts from the top: a band never waits for rows of the bands below it.
         """
-        counted = self.ledgers[: ledger.band + 1]
-        return self.slot_entry.may_queue(
+        counted, slots = self.ledgers[: ledger.band + 1], self.slot_entry
+        claimed = sum([len(each.in_flight_jobs) - each.unclaimed for each in self.ledgers])
+        return slots.may_queue(
             sum([each.unclaimed for each in counted]),
-            sum([each.unclaimed_us for each in counted]),
+            claimed - slots.occupied,
+            sum([each.waiting_us for each in counted]),
         )
 
     def is_foreign(self, queue: str, routing: PoolRouting) -> bool:
@@ -171,6 +176,7 @@ class PoolContext:
                 same = (
                     keys.limits == queue.keys.limits
                     and keys.has_job_rules == queue.keys.has_job_rules
+                    and keys.kinds is queue.keys.kinds
                 )
                 queue.keys = keys if same else queue.keys
 

@@ -123,9 +123,15 @@ class PoolOrders:
         """Return how many lanes wait because their queues are blocked, by reason."""
         return sum([order.lanes_of_blocked_queues() for order in self.orders], Counter[int]())
 
-    def note_passed_over(self, rows: int, work_us: int) -> None:
-        """Note how many rows claims pass over, and how long these will take."""
-        self._context.slot_entry.passed_over = (rows, work_us)
+    def note_workers(self, *, free: int, ahead: int) -> None:
+        """Note how many slots live workers have free, and how many jobs wait there for one."""
+        slot_entry = self._context.slot_entry
+        slot_entry.free, slot_entry.ahead_max = free, ahead
+
+    def note_passed_over(self, ids: Collection[int], work_us: int) -> None:
+        """Note which rows claims pass over, and how long these will take."""
+        slot_entry = self._context.slot_entry
+        slot_entry.passed_over, slot_entry.passed_over_us = ids, work_us
 
     def begin_plan(self, now_us: int, slots: int) -> None:
         """Begin a plan: charge what runs, and bring every virtual time up to date."""

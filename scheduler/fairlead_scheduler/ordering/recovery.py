@@ -153,17 +153,20 @@ def _enter(ledger: Ledger, row: QueueRow, now_us: int) -> InFlightJob:
     ledger.in_flight_jobs[row.job_id] = job
     if lane.queue.keys is not None:
         lane.queue.keys.unknown[row.job_id] = row.tenant
+    if ledger.context.kinds:
+        ledger.context.kinds.is_counted = False
     lane.count_in_flight(1)
     ledger.unclaimed += 1
-    ledger.unclaimed_us += queue_us
+    ledger.waiting_us += queue_us
     if row.claimed_us is None:
         ledger.last_root_tag = max(ledger.last_root_tag, row.vtag)
         ledger.check_for_recall(lane)
     else:
-        ledger.claim((row.job_id,), row.claimed_us)
         ran_us = now_us - row.claimed_us
         job.charged_us = max(row.estimate_us, ran_us)
         job.queue_charged_us = max(queue_us, ran_us)
+        ledger.waiting_us += job.queue_charged_us - queue_us
+        ledger.claim((row.job_id,), row.claimed_us)
     if ledger.places is not None and job.charged_us >= ledger.places.longer_us:
         ledger.places.long[row.job_id] = lane
     return job

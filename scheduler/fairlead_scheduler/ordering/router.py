@@ -13,9 +13,13 @@ from typing import NamedTuple
 
 from fairlead_scheduler.limits.blocked_reasons import counts_by_name
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
+from fairlead_scheduler.limits.kind_limits import KindLimit, KindLimits, LimitedJob
+from fairlead_scheduler.limits.waiting_lanes import OF_KIND, KeyValue
 from fairlead_scheduler.ordering import apply_policy
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.fair_order import FairOrder
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED
+from fairlead_scheduler.ordering.job_checks import job_attributes
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.levels.order_tags import are_large
@@ -170,6 +174,51 @@ class Router:
                 counts[reason] += count
         return counts_by_name(counts)
 
+    @property
+    def kinds(self) -> KindLimits[Lane]:
+        """The limits of kinds, until the next `adopt`."""
+        return self._contexts[0].kinds
+
+    def limit_kinds(self, limits: Iterable[KindLimit]) -> None:
+        """Apply these limits of kinds and no others. A repeat changes nothing."""
+        if self.kinds.set(limits):
+            for ledger in self.ledgers:
+                job_attributes.kind_limits_changed(ledger)
+
+    @property
+    def holds_to_kind_limits(self) -> bool:
+        """Whether no more jobs of limited kinds wait to be claimed than may run."""
+        kinds = self.kinds
+        held = {job_id for value in kinds.excess() for job_id in kinds.holders(value)}
+        claimed = (
+            job.claimed_us != UNCLAIMED
+            for ledger in self.ledgers
+            for job_id in held
+            if (job := ledger.in_flight_jobs.get(job_id)) is not None
+        )
+        return kinds.is_counted and all(claimed)
+
+    def watch_kinds(self, lanes: Iterable[tuple[str, str]]) -> None:
+        """Read the kinds of heads of these lanes, by queue and tenant, from now on."""
+        for queue, tenant in lanes:
+            if self.kinds.watch(queue, tenant):
+                for ledger in self.ledgers:
+                    if queue in ledger.queues:
+                        job_attributes.read_kinds(ledger, ledger.queues[queue], tenant)
+
+    def count_kinds(self, jobs: Iterable[LimitedJob]) -> None:
+        """Take what is in flight of limited kinds, as a read of all of it found."""
+        found: dict[int, KeyValue] = {}
+        for job_id, kind, pool in jobs:
+            for ledger in self.ledgers:
+                job = ledger.in_flight_jobs.get(job_id)
+                if job is not None:
+                    found[job_id] = KeyValue(OF_KIND, pool, kind)
+                    self.watch_kinds([(job.lane.queue.name, job.lane.tenant)])
+        self.kinds.count(found)
+        for ledger in self.ledgers:
+            ledger.may_exceed_limits = True
+
     def evaluate_job_rules_with(self, check: JobRuleCheck) -> None:
         """Set what evaluates the rules for single jobs."""
         for context in self._contexts:
@@ -289,6 +338,9 @@ class Router:
         for pool in self._pools:
             pool.apply(table, now_us, reading=self._reads)
         self._add_pools()
+        if self.kinds:
+            for ledger in self.ledgers:
+                job_attributes.kind_limits_changed(ledger)
 
     def adopt(
         self,
@@ -396,5 +448,6 @@ class Router:
         """Return the context of the next pool, which it shares with those before it."""
         beside = self._contexts[0] if self._contexts else None
         context = PoolContext(used, name=name, default_pool=self._default_pool, beside=beside)
+        context.kinds.pool_of = self.pool_name_of
         self._contexts.append(context)
         return context

@@ -127,17 +127,20 @@ class StreamHeads:
         return late
 
     def merge(self, late: Iterable[AnyHead]) -> int:
-        """Insert heads in the order of `seq`; returns how many were new."""
-        ready = self.ready
-        known = {head[1] for head in ready}
-        new = [head for head in late if head[1] not in known]
+        """Insert heads in the order of `seq`; returns how many were new.
+
+        A job that was replaced may be there still beside the one that has taken its place.
+        """
+        ready, before = self.ready, len(self.ready)
+        known = {head[:2] for head in ready}
+        new = [head for head in late if head[:2] not in known]
         if new:
             new.sort(key=seq_of)
             if ready and new[0][1] < ready[-1][1]:
                 new = sorted((*ready, *new), key=seq_of)
                 ready.clear()
             ready.extend(new)
-        return len(ready) - len(known)
+        return len(ready) - before
 
 
 class LaneHeads:

@@ -3,6 +3,8 @@
 _GAP_WAIT_US = 5_000_000
 _FULL_PASS_US = 30_000_000
 _TRAIL_US = 2_000_000
+_OVERLAP = 2000
+"""How many ids below the first that a leader takes its mark begins: some may be uncommitted."""
 
 
 class ReceiptWatermark:
@@ -30,7 +32,7 @@ class ReceiptWatermark:
         if self._after is None:
             if not ids:
                 return
-            self._after = ids[0] - 1
+            self._after = max(0, ids[0] - 1 - _OVERLAP)
         self._beyond.update(job_id for job_id in ids if job_id > self._after)
         self._advance()
         if not self._beyond:

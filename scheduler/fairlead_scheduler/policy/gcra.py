@@ -59,7 +59,10 @@ def carry_over(rate: Rate, used: WindowUsage, now_us: int) -> int:
     """Return the arrival time of a window that may have been computed with another limit.
 
     Jobs in the window stay in it: a new limit forgives none, and does not make them wait as
-    long as the old one would have.
+    long as the old one would have. A stored window is full at most: what lies further ahead is
+    from before the database's clock was set back.
     """
     left_us = max(0, used.empty_us - now_us)
-    return now_us * rate.limit + left_us * (used.limit or rate.limit)
+    if used.limit is None:
+        return now_us * rate.limit + min(left_us * rate.limit, rate.burst * rate.per_us)
+    return now_us * rate.limit + left_us * used.limit

@@ -23,6 +23,13 @@ class ShortSettings:
             lowest = 1 if slots >= SMALLEST_POOL_SLOTS else 0
         return max(lowest, slots * self.per_10_000 // 10_000)
 
+    def slots_for(self, long_jobs: int) -> int:
+        """Return the fewest slots of which so many are not kept; for 0 jobs it is 0."""
+        slots = long_jobs
+        while (lacking := long_jobs - max(1, slots - self.kept_of(slots))) > 0:
+            slots += lacking
+        return slots
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairSettings:

@@ -170,9 +170,11 @@ def test_only_the_leader_reports_a_refused_policy(
     scene.step()
     store = scene.database.store_policy
 
-    def late(document: str, *, author: str, reason: str, epoch: int) -> Stored | PolicyRefused:
+    def late(
+        document: str, *, author: str, reason: str, epoch: int, refused: str | None
+    ) -> Stored | PolicyRefused:
         scene.leadership.ours = False
-        return store(document, author=author, reason=reason, epoch=epoch)
+        return store(document, author=author, reason=reason, epoch=epoch, refused=refused)
 
     monkeypatch.setattr(scene.database, "store_policy", late)
     scene.kube.edit(live="pools: 7")
@@ -331,3 +333,31 @@ def statements(scene: Scene, trace: Path) -> int:
         session.untrace()
     sent = [line.split("\t") for line in trace.read_text().splitlines()]
     return sum(words[1:2] == ["F"] and words[3] in {"Execute", "Query"} for words in sent)
+
+
+def test_a_pod_that_crashes_again_and_again_goes_first_and_keeps_no_other(scene: Scene) -> None:
+    """While its worker is alive no pod goes; once that has ended it goes before all others."""
+    scene.need(slots=40, work=400.0)
+    scene.step()
+    scene.start()
+    scene.need(slots=0)
+    crashing = scene.kube.pods[min(scene.kube.pods)]
+    scene.kube.set_pod(crashing.name, ready=False)
+    before = scene.replicas
+    scene.step(20)
+    assert (before, set[str]()) == (scene.replicas, scene.marked())
+    assert ["PodsNotReady"] == scene.status()["forbiddenBy"]
+
+    scene.db.execute(
+        "DELETE FROM fairlead.worker_leases WHERE pod_uid = %(uid)s", {"uid": crashing.uid}
+    )
+
+    def lowered() -> bool:
+        scene.step()
+        return scene.replicas < before
+
+    until(lowered, what="the first to go")
+
+    assert (crashing.name,) == scene.kube.settle()
+    assert before - 1 == scene.replicas
+    assert crashing.uid not in scene.marked()

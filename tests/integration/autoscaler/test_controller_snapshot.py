@@ -1,9 +1,10 @@
 """What the controller's one statement says of workers, marks, loads, policy and queues."""
 
 from collections.abc import Iterator
+from typing import LiteralString
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from fairlead import policy_storage
@@ -11,8 +12,27 @@ from fairlead.db.migrate import migrate
 from fairlead.settings import DatabaseSettings
 from fairlead_autoscaler.controller.database import Database, Deposed, DrainMarks
 from fairlead_autoscaler.decision.fleet import is_long, remaining_seconds
-from tests.support import race
+from tests.support import bad_rows, race
+from tests.support.controlling import Scene
+from tests.support.logged import Lines
 from tests.support.logins import LogIn, as_login
+
+_MARKS_AND_DEMAND: tuple[tuple[LiteralString, LiteralString], ...] = (
+    ("pod_drains", "drain_until = 'infinity'"),
+    ("pod_drains", "drain_until = '-infinity', drained_at = '294276-12-31 23:59:59+00'"),
+    ("pool_demand", "at = 'infinity'"),
+    ("pool_demand", "oldest_runnable_at = '-infinity', service_mean = 'nan'"),
+)
+_ROWS = (
+    *(row for row in bad_rows.OTHERS if row[0] in {"worker_leases", "policy_versions"}),
+    *_MARKS_AND_DEMAND,
+)
+"""Those of the tables that it reads."""
+_UNREADABLE = {
+    "started_at = 'infinity', lease_until = 'infinity'",
+    *(values for _, values in _MARKS_AND_DEMAND),
+}
+"""Those of which something is left out, and not merely dead or nothing to it."""
 
 
 @pytest.fixture(params=[False, True], ids=["open", "isolated"])
@@ -145,3 +165,62 @@ def test_queues_with_a_due_job_are_returned_when_requested(
 
     assert () == database.snapshot(known=None, asks_queues=False).queues
     assert {"a", "b", "late"} == set(database.snapshot(known=None, asks_queues=True).queues)
+
+
+@pytest.mark.parametrize(("table", "values"), _ROWS)
+def test_one_row_that_cannot_be_read_hides_no_other(
+    table: LiteralString, values: LiteralString, db: Connection[TupleRow], database: Database
+) -> None:
+    """Whatever a superuser has stored; a session of the autoscaler's ended for it."""
+    policy_storage.store(db, "{}")
+    demand(db, mean=2.0, variance=1.0)
+    db.execute(
+        "INSERT INTO fairlead.pool_demand SELECT (jsonb_populate_record("
+        "d, jsonb_build_object('pool', 'other'))).* FROM fairlead.pool_demand d"
+    )
+    for uid in ("uid-a", "uid-b"):
+        pod(db, uid)
+    epoch = database.begin_epoch("me")
+    now = database.snapshot(known=None, asks_queues=False).now
+    marks = DrainMarks(pool="default", pods=["uid-a"], fresh=["uid-a"], until=now)
+    database.mark_drain(marks, epoch=epoch)
+    change = sql.SQL("UPDATE fairlead.{} t SET {} WHERE coalesce(to_jsonb(t) ->> {}, '') <> {}")
+    key, kept = {"worker_leases": ("pod_uid", "uid-b"), "pool_demand": ("pool", "other")}.get(
+        table, ("", "none")
+    )
+    with db.transaction():
+        db.execute("SET LOCAL session_replication_role = replica")
+        db.execute(
+            change.format(sql.Identifier(table), sql.SQL(values), sql.Literal(key), kept)
+        )
+
+    found = database.snapshot(known=None, asks_queues=True)
+
+    assert "uid-b" in {each.pod_uid for each in found.workers}
+    assert "other" in found.demand
+    assert bool(found.unreadable) == (values in _UNREADABLE)
+
+
+def test_a_row_that_cannot_be_read_is_named_in_the_log_and_pools_are_scaled(
+    scene: Scene, logged: Lines
+) -> None:
+    """Of several one is named; the log says so once a minute, the counter each time."""
+    scene.need(slots=40, work=400.0)
+    scene.step()
+    scene.start()
+    scene.db.execute(
+        "INSERT INTO fairlead.worker_leases (name, pool, slots, pod_uid, started_at,"
+        " lease_until) SELECT 'w', 'default', 1, 'bad-' || i, 'infinity',"
+        " now() + interval '1 h' FROM generate_series(1, 2) i"
+    )
+    before, _ = scene.replicas, logged()
+    scene.need(slots=100, work=1000.0)
+    scene.step(2)
+
+    assert scene.replicas > before
+    (line,) = [each for each in logged() if each["event"] == "database.row_unreadable"]
+    said = str(line["reason"])
+    assert "worker of 'bad-1': registered_at is 'infinity': " in said
+    assert said.endswith(", and 1 more")
+    counted = scene.metrics.registry.get_sample_value
+    assert 2 == counted("fairlead_autoscaler_errors_total", {"stage": "observe"})

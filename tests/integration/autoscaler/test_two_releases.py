@@ -4,6 +4,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from prometheus_client import generate_latest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -116,3 +117,41 @@ def test_the_program_makes_no_database_its_releases(
     ownership.own(db, FIRST)
 
     assert waits.result(timeout=20)
+
+
+def test_a_holder_of_the_lease_without_an_epoch_says_so(scene: Scene) -> None:
+    """It renews the Lease, its pods are ready, and no pool is scaled: after 30 s it is said."""
+    ownership.own(scene.db, FIRST)
+    metrics, kube = Metrics(), FakeKube(clock=lambda: scene.now[0])
+    options = replace(scene.options, holder=SECOND, release=SECOND)
+    second = Controller(
+        kube,
+        scene.database,
+        FakeLeadership(),
+        options,
+        metrics=metrics,
+        clock=lambda: scene.now[0],
+    )
+    shown = 'fairlead_autoscaler_cannot_lead{reason="DatabaseOfAnotherRelease"} 1.0'
+
+    def text() -> str:
+        return generate_latest(metrics.registry).decode()
+
+    for _ in range(6):
+        scene.now[0] += 5
+        second.step()
+    before = (shown in text(), list(kube.events))
+    scene.now[0] += 5
+    second.step()
+
+    assert (False, []) == before
+    assert shown in text()
+    (event,) = kube.events
+    assert ("Pod", "Warning", "CannotLead") == (event.kind, event.type, event.reason)
+    assert "the database is another release's: " in event.note
+    scene.now[0] += 400
+    second.step()
+    assert 2 == len(kube.events)
+    ownership.take_over(scene.db, SECOND)
+    second.step()
+    assert "cannot_lead{" not in text()

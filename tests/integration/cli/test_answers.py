@@ -225,8 +225,8 @@ def test_a_service_that_cannot_start_exits_2(words: list[str], says: str) -> Non
 def test_a_login_that_may_not_enqueue_is_told_which_role_may(
     fairlead: Fairlead, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Running jobs is one right, and inserting them another; who has no role has neither."""
-    for roles in (("fairlead_worker",), ()):
+    """Reading jobs is one right, and inserting them another; who has no role has neither."""
+    for roles in (("fairlead_reader",), ()):
         with login(database_url, *roles) as name:
             monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
 

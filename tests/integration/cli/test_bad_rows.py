@@ -18,6 +18,7 @@ from tests.support.race import (
     leading,
     register,
 )
+from tests.support.sampled import sampled
 
 _LISTS: Sequence[Sequence[str]] = (
     ("jobs", "list", "--limit", "1000"),
@@ -82,7 +83,7 @@ def placed(db: Database, called: str) -> list[int]:
     return jobs
 
 
-@pytest.mark.parametrize("called", [*bad_rows.JOBS, *bad_rows.ENDLESS])
+@pytest.mark.parametrize("called", sampled([*bad_rows.JOBS, *bad_rows.ENDLESS], of=4))
 def test_no_command_fails_for_a_bad_job(
     called: str, service: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -120,6 +120,33 @@ def test_a_job_is_shown_with_what_went_wrong(
     assert 1 == len(json.loads(fairlead("jobs", "show", str(job), "--json"))["attempts"])
 
 
+def test_the_errors_of_attempts_are_shown_with_causes_and_frames(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """Those of attempts with the same text together; the job shows the last one itself."""
+    job = insert(db, kind="k")
+    frames = "  shop.py:3 in f\n    g()\ncaused by KeyError: 7\n  …\n  db.py:9 in g"
+    first = f"ValueError: no\x1b\n{frames}"
+    for text in (first, first, "LookupError: last\n  shop.py:5 in f"):
+        lease(db, job, name=text[-1])
+        db.execute("SELECT fairlead.fail(%s, 7, %s)", [job, text])
+
+    said = fairlead("jobs", "show", str(job))
+    shown = json.loads(fairlead("jobs", "show", str(job), "--json"))
+
+    assert "error         LookupError: last\n                shop.py:5 in f\n" in said
+    below = said.partition("attempts 1, 2:\n")[2]
+    lines = ["ValueError: no\\x1b", *first.split("\n")[1:]]
+    assert lines == [line.removeprefix("  ") for line in below.splitlines()[: len(lines)]]
+    assert 1 == said.count("  shop.py:5 in f")
+    assert "LookupError: last" == shown["error_chain"][0]["error"]
+    outer, cause = shown["attempts"][0]["error_chain"]
+    frame = {"file": "shop.py", "line": 3, "function": "f", "source": "g()"}
+    assert {"link": None, "error": "ValueError: no\x1b", "frames": [frame]} == outer
+    assert ("caused by", "KeyError: 7") == (cause["link"], cause["error"])
+    assert ["db.py"] == [each["file"] for each in cause["frames"]]
+
+
 def test_jobs_are_cancelled_and_retried(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
     """Each answer is printed; an unknown job is bad news."""
     pending, running = insert(db, kind="k"), insert(db, kind="k")
@@ -177,20 +204,25 @@ def test_a_list_says_when_it_did_not_look_at_every_job(
     fairlead: Fairlead, db: Connection[TupleRow]
 ) -> None:
     """Nothing found among the newest does not mean that there is nothing."""
-    fail(db, insert(db, kind="old", queue="a"))
+    old = insert(db, kind="old", queue="a")
+    fail(db, old)
     db.execute(
         "INSERT INTO fairlead.job_history (id, created_at, finished_at, attempt, max_attempts,"
         " crashes, losses, priority, outcome, queue, tenant, kind)"
         " SELECT 10 + i, now(), now(), 1, 1, 0, 0, 0, 'failed', 'b', '', 'k'"
-        " FROM generate_series(1, 100000) i"
+        " FROM generate_series(1, 18000) i"
     )
+    asked = ("jobs", "list", "--state", "failed", "--queue", "a")
 
-    said = fairlead("jobs", "list", "--state", "failed", "--queue", "a")
+    said = fairlead(*asked)
 
     assert (
-        "no job is like that among the newest 100,000 finished jobs; there are older ones\n"
-        == said
-    )
+        "no job is like that: looked at the newest 18,000 of the jobs that have failed, "
+        f"expired or been cancelled, and there are older ones: give --before {old + 1}\n"
+    ) == said
+    assert f"{old} " in fairlead(*asked, "--before", str(old + 1))
+    assert "no job is like that\n" == fairlead(*asked, "--until", "2020-01-01")
+    assert f"{old} " in fairlead(*asked, "--since", "2020-01-01", "--before", str(old + 1))
 
 
 def test_queues_and_tenants_say_what_waits(
@@ -323,13 +355,13 @@ def test_a_database_without_the_schema_is_told_from_one_that_is_away(
 def test_a_login_without_the_right_is_told_which_role_has_it(
     fairlead: Fairlead, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The enqueue role may enqueue, show and cancel its own, and no more."""
+    """The enqueue role may enqueue, show, retry and cancel its own, and no more."""
     with login(database_url, "fairlead_enqueue") as name:
         monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
         job = fairlead("enqueue", "k").strip()
 
         assert "pending" in fairlead("jobs", "show", job)
-        assert "fairlead_admin" in fairlead("jobs", "retry", job, code=2)
+        assert "fairlead_admin" in fairlead("pause", "default", code=2)
         assert "cancelled" in fairlead("jobs", "cancel", job)
 
 

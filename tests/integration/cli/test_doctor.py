@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection, errors, sql
 from psycopg.rows import TupleRow
 
-from fairlead_cli.doctor import reader
+from fairlead.inspection.doctor import reader
 from fairlead_cli.main import run
 from tests.conftest import Connect
 from tests.support.children import register
@@ -191,7 +191,8 @@ def test_a_lease_that_lapsed_is_reported_until_the_worker_is_released(
     database_url: str, examine: Examine, db: Connection[TupleRow]
 ) -> None:
     """With the jobs that it holds, which wait again afterwards."""
-    worker = register(db, name="lost", lease="-1 minute")
+    worker = register(db, name="lost")
+    db.execute("UPDATE fairlead.worker_leases SET lease_until = now() - interval '1 minute'")
     db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('k')")
     db.execute(
         "INSERT INTO fairlead.work_queue (job_id, vtag, estimate_us, epoch, runnable_at,"
@@ -234,6 +235,31 @@ def test_kinds_that_run_alone_are_reported_until_no_worker_says_so(
     assert () == examine(database_url).of("crashes")
 
 
+def test_kinds_that_run_alone_are_read_of_so_many_workers_and_of_each_login(
+    database_url: str,
+    examine: Examine,
+    db: Connection[TupleRow],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many workers of one login, which may say anything, hide no other's; it says how many."""
+    monkeypatch.setattr(reader, "_BREAKING_WORKERS", 20)
+    db.execute(
+        "INSERT INTO fairlead.worker_leases"
+        " (lease_until, slots, name, pool, login, crash_breakers)"
+        " SELECT now() + interval '1 hour', 1, 'w', 'default', s.login,"
+        " jsonb_build_array(jsonb_build_array(s.kind, 'acme'))"
+        " FROM (SELECT 'one' AS login, 'resize' AS kind UNION ALL"
+        " SELECT 'many', 'k' || i FROM generate_series(1, 24) i) s"
+    )
+
+    found = examine(database_url)
+
+    kinds = {str(each["what"]).split()[3] for each in found.of("crashes")}
+    assert {"resize", *(f"k{number}" for number in range(6, 25))} == kinds
+    (unseen,) = [each for each in found.unseen if "run alone" in str(each["what"])]
+    assert "25 workers have some: 20 of them" in str(unseen["why"])
+
+
 def test_a_clock_that_is_off_is_reported(
     database_url: str, examine: Examine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +285,7 @@ _TABLES = {
     ("role", "unseen"),
     [
         ("fairlead_admin", set[str]()),
+        ("fairlead_operator", set[str]()),
         ("fairlead_scheduler", set[str]()),
         (
             "fairlead_autoscaler",
@@ -281,6 +308,18 @@ def test_each_role_is_told_what_it_cannot_see_and_how_it_could(
             assert ["sql"] == [where for where, _ in steps(each)]
             mend(database_url, each)
         assert set() == examine(url).unseen_things()
+
+
+def test_what_fails_for_a_value_is_said_to_be_unseen(
+    database_url: str, db: Connection[TupleRow], examine: Examine
+) -> None:
+    """It ends that one statement, and all else is looked at."""
+    db.execute(
+        "CREATE OR REPLACE FUNCTION fairlead._leader_fault(of_role text) RETURNS text"
+        " LANGUAGE sql STABLE AS 'SELECT (1 / 0)::text'"
+    )
+
+    assert {"who leads"} == examine(database_url).unseen_things()
 
 
 def test_what_is_locked_is_said_to_be_unseen(

@@ -7,7 +7,8 @@ import pytest
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from fairlead.client import NewJob, enqueue_many
+from fairlead.client import enqueue_many
+from fairlead.new_jobs import NewJob
 from fairlead_cli import batches
 from tests.conftest import Connect
 from tests.integration.conftest import Fairlead
@@ -76,6 +77,11 @@ def live_through_everything(db: Connection[TupleRow], tenant: str) -> tuple[int,
         " VALUES ('s', '* * * * *', 'k', %s, to_jsonb(%s::text))",
         [tenant, secret],
     )
+    db.execute(
+        "INSERT INTO fairlead.batches (tenant, kind, payload)"
+        " VALUES (%s, 'k', jsonb_build_object('p', %s::text))",
+        [tenant, secret],
+    )
     return tuple(jobs[2:])
 
 
@@ -87,13 +93,13 @@ def test_nothing_is_left_of_what_a_tenants_jobs_carried(
     erased_too = live_through_everything(db, "acme")
     waiting = live_through_everything(db, "other")
     dispatch(db, [erased_too[1], waiting[1]], epoch=leading(db))
-    holding = ["attempt_errors", "job_progress", "jobs", "schedules"]
+    holding = ["attempt_errors", "batches", "job_progress", "jobs", "schedules"]
     assert set(holding) < set(tables_with(db, canary("acme")))
     others = tables_with(db, canary("other"))
 
     said = fairlead("tenants", "erase", "acme", "--actor", "ann", "--reason", "they left")
 
-    assert "erased schedules (1) and 5 jobs of tenant 'acme'" in said
+    assert "erased schedules (1), batches (1) and 5 jobs of tenant 'acme'" in said
     assert [] == tables_with(db, canary("acme"))
     assert others == tables_with(db, canary("other"))
     assert ("scheduled",) == places(db, waiting[0])
@@ -105,7 +111,7 @@ def test_nothing_is_left_of_what_a_tenants_jobs_carried(
     } == set(db.execute(told).fetchall())
     erased = json.loads(fairlead("tenants", "erase", "acme", "--json"))
     assert {"tenant": "acme"} | dict.fromkeys(
-        ("schedules", "cancelled", "jobs", "left"), 0
+        ("schedules", "batches", "cancelled", "jobs", "left"), 0
     ) == erased
 
 
@@ -331,6 +337,18 @@ def test_many_jobs_are_cancelled_at_once(
     assert (left,) == db.execute("SELECT count(*) FROM fairlead.jobs").fetchone()
     (entry,) = json.loads(fairlead("audit", "--json"))
     assert ("cancel_jobs", 6 - left) == (entry["verb"], entry["details"]["ended"])
+
+
+def test_many_jobs_are_cancelled_in_transactions_of_bounded_size(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """What a transaction has reached is locked until it ends, and its tenant waits for it."""
+    db.execute("INSERT INTO fairlead.jobs (kind) SELECT 'a' FROM generate_series(1, 1001)")
+
+    assert "cancelled 1,001 jobs; 0 run" in fairlead("jobs", "cancel", "--kind", "a")
+
+    entries = json.loads(fairlead("audit", "--json"))
+    assert [1, 1000] == sorted(each["details"]["ended"] for each in entries)
 
 
 def test_cancelling_many_stops_at_its_limit_and_asks_those_that_run(

@@ -103,3 +103,18 @@ def test_a_job_that_its_tenants_more_urgent_ones_starve_is_the_first(
     assert every[:1] == oldest(fairlead, "--limit", "1")
     assert [every[0], every[2]] == oldest(fairlead, "--tenant", "acme")
     assert every[:1] == oldest(fairlead, "--queue", "mail", "--state", "pending", "--limit=1")
+
+
+def test_the_longest_wait_of_many_lanes_is_found_behind_the_thousand_that_are_gone_to(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """It is among the oldest jobs; a tenant has its lanes whatever stands before them."""
+    starved = insert(db, "3 hours", queue="mail", tenant="zoo")
+    db.execute(_MANY.replace("% 60", "").replace("179", "1199"))
+    other = insert(db, "1 second", queue="mail", tenant="zzz")
+    insert(db, "1 second", queue="news", tenant="aaa")
+
+    assert (starved, "pending") == oldest(fairlead, "--limit", "1")[0]
+    assert [(other, "pending")] == oldest(fairlead, "--tenant", "zzz")
+    assert [] == oldest(fairlead, "--tenant", "zzzz")
+    assert [(starved, "pending")] == oldest(fairlead, "--tenant", "zoo", "--queue", "mail")

@@ -19,9 +19,12 @@ def test_migrate_refuses_the_database_of_another_release(
 ) -> None:
     """The sentence names both and says what to do; without a name anybody may migrate."""
     said = fairlead("migrate", "--release", FIRST)
+    db.execute("GRANT SELECT ON fairlead.paused TO fairlead_enqueue")  # each migrate revokes it
 
     refused = fairlead("migrate", "--release", SECOND, code=2)
 
+    granted = "SELECT has_table_privilege('fairlead_enqueue', 'fairlead.paused', 'select')"
+    assert [(True,)] == db.execute(granted).fetchall()
     assert said.endswith(f"the database belongs to the release {FIRST}\n")
     assert 1 == len(refused.splitlines())
     assert f"belongs to the release {FIRST}, and this is {SECOND}: give it" in refused
@@ -34,7 +37,7 @@ def test_a_take_over_is_asked_for_and_goes_into_the_audit_log(
     fairlead: Fairlead, db: Connection[TupleRow]
 ) -> None:
     """It needs a name; the former owner's pools go with the database, and others stay."""
-    fairlead("migrate", "--release", FIRST)
+    fairlead("migrate", "--release", FIRST, "--actor", "bob")
     for pool, owner in (("default", FIRST), ("reports", "work/reports")):
         ownership.own_pool(db, pool, owner)
 
@@ -45,9 +48,10 @@ def test_a_take_over_is_asked_for_and_goes_into_the_audit_log(
     assert [SECOND, "work/reports"] == [
         ownership.own_pool(db, pool, "") for pool in ("default", "reports")
     ]
-    assert [("take_over", {"from": FIRST, "to": SECOND}, "ann")] == db.execute(
-        "SELECT verb, details, actor FROM fairlead.audit"
-    ).fetchall()
+    assert [
+        ("own_database", {"to": FIRST}, "bob"),
+        ("take_over", {"from": FIRST, "to": SECOND}, "ann"),
+    ] == db.execute("SELECT verb, details, actor FROM fairlead.audit ORDER BY id").fetchall()
 
 
 def test_a_pool_is_assigned_to_another_release(

@@ -33,6 +33,25 @@ def test_a_worker_is_released_by_hand(fairlead: Fairlead, db: Connection[TupleRo
     )
 
 
+def test_a_release_by_hand_says_in_the_audit_log_who_did_it_and_why(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """As whatever else is done by hand."""
+    worker = lease(db, insert(db, kind="k"))
+
+    fairlead(
+        "workers", "release", str(worker), "--actor", "ann", "--reason", "its node is gone"
+    )
+
+    assert [
+        (verb, "ann", "its node is gone", worker) for verb in ("release_worker", "release_jobs")
+    ] == db.execute(
+        "SELECT verb, actor, reason, (details ->> 'worker')::bigint FROM fairlead.audit"
+        " ORDER BY id"
+    ).fetchall()
+    assert f"worker: {worker}" in fairlead("audit", "--verb", "release_worker")
+
+
 def test_a_worker_whose_pod_is_on_its_way_out_is_listed_as_such(
     fairlead: Fairlead, db: Connection[TupleRow]
 ) -> None:

@@ -51,6 +51,29 @@ def test_enqueue_says_why_the_job_it_waited_for_failed(
     assert re.fullmatch(r"fairlead: job \d+ failed: boom\n", said)
 
 
+def test_enqueue_says_the_first_line_of_a_long_error(
+    fairlead: Fairlead, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sentence has no escaped line breaks; where the others are, it says."""
+
+    def end_it(_seconds: float) -> None:
+        db.execute(
+            "SELECT fairlead._end_jobs(array_agg(id), '{failed}', array[%s])"
+            " FROM fairlead.jobs",
+            ["ValueError: no address\n  send.py:7 in send"],
+        )
+
+    monkeypatch.setattr(time, "sleep", end_it)
+
+    said = fairlead("enqueue", "hello", "--wait", "30s", code=1)
+
+    assert re.fullmatch(
+        r"fairlead: job (\d+) failed: ValueError: no address"
+        r" \(`fairlead jobs show \1` has the rest\)\n",
+        said,
+    )
+
+
 def test_enqueue_says_where_the_job_is_when_the_time_is_over(fairlead: Fairlead) -> None:
     """A job that has not ended in time is no success, and `explain` knows more."""
     said = fairlead("enqueue", "hello", "--wait", "0s", code=1)

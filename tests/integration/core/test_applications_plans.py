@@ -79,6 +79,7 @@ _READ = """
 """
 _LOOKED = 10_000
 """How many rows a step looks at of functions that find jobs by something else than ids."""
+_REPLACES = "fairlead.enqueue('k', queue => 'q1', tenant => 't1', replace => true"
 _CALLS = {
     "INSERT INTO fairlead.jobs (queue, tenant, kind, headers) VALUES ('q', 't', 'k', '{}')": 9,
     "SELECT fairlead._has_room('q1', 't1', 'none', NULL)": 9,
@@ -87,6 +88,16 @@ _CALLS = {
     f"SELECT fairlead.cancel({_RUNNING + 1})": 30,
     "SELECT fairlead.cancel(1)": 30,
     "SELECT fairlead.cancel_jobs('q1', jobs_max => 10)": _LOOKED + 300,
+    "SELECT count(*) FROM fairlead.list_jobs('q1')": 600,
+    "SELECT count(*) FROM fairlead.list_jobs('none', in_state => 'pending')": 4 * _LOOKED,
+    "SELECT count(*) FROM fairlead.list_jobs(of_kind => 'none')": 4 * _LOOKED,
+    "SELECT count(*) FROM fairlead.list_jobs(in_state => 'running')": 4 * _LOOKED,
+    f"SELECT {_REPLACES}, dedup_key => 'd0')": 60,
+    f"SELECT {_REPLACES}, dedup_key => 'd{_RUNNING + 1}')": 60,
+    f"SELECT {_REPLACES}, dedup_key => 'd{_QUEUED + 1}')": 60,
+    f"SELECT {_REPLACES}, dedup_key => 'd1')": 60,
+    "SELECT fairlead.enqueue('k', dedup_key => 'd1', unique_for => '1 h')": 30,
+    "SELECT fairlead._last_fire('t1', 's1')": 30,
     "SELECT fairlead._erase_history('t1', 0, 10)": 2 * _LOOKED + 300,
     f"SELECT fairlead.explain({_JOBS})": 300,
     f"SELECT fairlead.explain({_QUEUED})": 2 * _LOOKED + 300,

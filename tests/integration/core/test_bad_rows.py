@@ -1,6 +1,5 @@
 """No statement of a service fails for one row, whatever a superuser has stored."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import LiteralString, cast
 
@@ -25,28 +24,25 @@ from tests.support.race import (
     leading,
     register,
 )
+from tests.support.sampled import sampled
 from tests.support.statements import Statement, statements
 
-# Beside tables, functions: of these, not the fences and what stores a service's own rows.
-_MEETS = re.compile(
-    r"fairlead\.(?:jobs|work_queue|job_history|schedules|claim|finish|renew_worker|say_drained"
-    r"|_(?!leads\b|autoscaler_leads\b|acquire|begin_autoscaler)\w+)"
-)
-_SERVICES = tuple(
-    each
-    for each in statements("fairlead_scheduler", "fairlead_worker", "fairlead_autoscaler")
-    if _MEETS.search(each.text())
-)
+_SERVICES = statements("fairlead_scheduler", "fairlead_worker", "fairlead_autoscaler")
 _WAYS = ("failed", "snoozed", "returned", "released", "crashed", "lost")
 _LANES = "SELECT queue, tenant, rank FROM fairlead.jobs ORDER BY id"
 _HELD = "SELECT job_id, coalesce(token, 0) FROM fairlead.work_queue ORDER BY job_id"
 _KEPT: Mapping[str, object] = {
+    "after": 0,
     "after_queue": "",
     "after_tenant": "",
     "again_seconds": 60,
     "ahead_max": 1 << 60,
     "asks_queues": True,
+    "at": "2020-01-01",
+    "at_us": 0,
     "band": 0,
+    "before": 1 << 60,
+    "begins": ["default"],
     "below_floor": True,
     "beside": 0,
     "by": 1 << 40,
@@ -54,11 +50,20 @@ _KEPT: Mapping[str, object] = {
     "classes": ["succeeded"],
     "crash_breakers": "[]",
     "days": 1,
+    "days_ahead": 1,
+    "decision": "{}",
+    "digest": "0123456789ab",
+    "drain_until": "2100-01-01",
     "floor": 0,
+    "fresh": ["pod"],
     "from_us": 0,
     "full": "[]",
+    "holder": "me",
+    "host": "host",
     "jobs_max": 1000,
+    "kinds": ["noop"],
     "lagging": True,
+    "drawn": True,
     "lane_jobs": 10,
     "lanes": 100,
     "large": 0,
@@ -67,17 +72,39 @@ _KEPT: Mapping[str, object] = {
     "lease_seconds": 60,
     "least": 4,
     "limit": 1000,
+    "limits": [3],
+    "max_attempts": [5],
+    "milliseconds": 10_000,
     "name": "nightly",
     "overdue_seconds": 0,
     "page": 0,
     "pages": 100,
     "paths": ["a", "facts"],
+    "place": "policy.yaml",
+    "pod_name": "pod",
+    "pod_uid": "pod",
+    "pods": ["pod"],
     "pool": "default",
+    "pools": ["default"],
     "problem": "none",
+    "release": "",
+    "releases_slots": True,
     "reopened": [],
+    "report": "{}",
     "roots": ["payload", "job"],
+    "rows": (
+        '[{"pool": "default", "at_us": 0, "became_runnable_total": 1, "work_slot_seconds": 1,'
+        ' "slots_useful": 1, "slots_kept": 0, "slots_allowed": 1, "service_mean": 1,'
+        ' "scheduled_slot_seconds": [1, 1, 1, 1], "service_variance": 1,'
+        ' "fires": [[0, 1, 1]]}]'
+    ),
+    "rule": "a",
+    "said": "it broke",
     "since": "-infinity",
+    "since_us": 0,
     "slots": 1,
+    "slots_full": 1,
+    "source": "configmap",
     "span_seconds": 60,
     "streams_max": 100,
     "succeeded_days": 1,
@@ -86,11 +113,15 @@ _KEPT: Mapping[str, object] = {
     "timeout_max": "1 h",
     "unsuccessful_days": 1,
     "until": "infinity",
+    "version": "1.0",
+    "wanted": True,
     "within_seconds": 3600,
+    "worker_lease_seconds": 15,
 }
 """What every statement is asked with, by the parameter's name; one that is missing is null."""
 _OF_ONE: Mapping[str, Mapping[str, object]] = {
     "background-steal": {"after": "(0,0)"},
+    "background-record_policy_event": {"version": 1, "event": "rule_disabled"},
     "cron-fire": {
         "tenants": [""],
         "names": ["nightly"],
@@ -101,9 +132,11 @@ _OF_ONE: Mapping[str, Mapping[str, object]] = {
         "places": [1],
         "fires_us": [0],
     },
-    "cron-schedules": {"most": 10},
+    "cron-schedules": {"login": "", "name": "", "limit": 1000},
+    "loop-hold_to_limits": {"most": 10},
     "simulation-history_pages": {"days": ["20200101"]},
     "simulation-finished": {"outcomes": ["succeeded", "failed"]},
+    "simulation-stored_policy": {"version": 1},
 }
 """What one statement alone is asked with."""
 
@@ -121,11 +154,14 @@ def asked(db: Database, worker: int) -> dict[str, object]:
         "token": tokens.get(ids[0], 0),
         "tokens": [tokens.get(each, 0) for each in ids],
         "worker": worker,
+        "workers": [worker],
+        "answers": ["{}"] * len(ids),
         "queues": [queue for queue, _, _ in lanes],
         "tenants": [tenant for _, tenant, _ in lanes],
         "ranks": [rank for _, _, rank in lanes],
         "from_seqs": [-(1 << 63)] * len(lanes),
         "counts": [10] * len(lanes),
+        "counted": ids,
         "most": [10] * len(lanes),
         "lows": [0],
         "highs": [1 << 40],
@@ -183,6 +219,9 @@ def session(server: Server) -> Iterator[Database]:
             connection.execute(setting.encode())
         connection.prepare_threshold = 0
         lead(connection)
+        lead(connection)
+        connection.execute("UPDATE fairlead.leaders SET epoch = 1")
+        connection.execute("SELECT fairlead.apply_policy('{}', '0123456789ab')")
         connection.execute(
             "INSERT INTO fairlead.schedules (name, cron, kind)"
             " VALUES ('nightly', '* * * * *', 'k')"
@@ -197,7 +236,7 @@ def service(session: Database) -> Iterator[Database]:
         yield session
 
 
-@pytest.mark.parametrize("called", [*bad_rows.JOBS, *bad_rows.ENDLESS])
+@pytest.mark.parametrize("called", sampled([*bad_rows.JOBS, *bad_rows.ENDLESS], of=4))
 def test_no_statement_fails_for_a_bad_job(called: str, service: Database) -> None:
     """One that waits, one that is queued and one that runs."""
     if not bad_rows.exists(service, called):
@@ -254,7 +293,6 @@ def test_no_statement_fails_for_a_bad_row_of_another_table(
     worker, epoch = register(service), leading(service)
     dispatch(service, insert(service, count=3), epoch=epoch)
     finish(service, claim(service, worker, limit=1))
-    service.execute("SELECT fairlead.apply_policy('{}', '0123456789ab')")
     with service.transaction():
         service.execute("SET LOCAL session_replication_role = replica")
         change = sql.SQL("UPDATE fairlead.{} SET {}")

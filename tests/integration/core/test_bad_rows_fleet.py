@@ -11,6 +11,7 @@ from psycopg.rows import TupleRow
 from tests.chaos.fleet import Fleet, Program, fleet
 from tests.support import bad_rows
 from tests.support.logged import Lines
+from tests.support.programs import forked
 from tests.support.race import cancel, insert, register
 from tests.support.schedulers import led, scheduling
 from tests.support.waiting import until
@@ -20,12 +21,11 @@ _GOOD = 2
 """How many ordinary jobs are inserted beside each bad one."""
 _SESSION_LOST = {"scheduler.disconnected", "claims.interrupted", "task.failed", "child.died"}
 _NEVER_DUE = {"run_at infinity", "run_at 294276"}
+_UNHANDLED = {"kind empty", "kind of 10 kB", "kind of control characters"}
+"""No worker has a handler for them, so that they wait for one."""
 _SAID = {
     "expires_at -infinity": ("expired", "it expired while it waited to run"),
     "expires_at 4713 BC": ("expired", "it expired while it waited to run"),
-    "kind empty": ("failed", "no handler for kind "),
-    "kind of 10 kB": ("failed", "no handler for kind "),
-    "kind of control characters": ("failed", "no handler for kind "),
     "payload nested 5,000 deep": ("failed", "payload cannot be read: "),
     "payload of 131,000 digits": ("failed", "payload cannot be read: "),
     "headers nested 5,000 deep": ("failed", "headers cannot be read: "),
@@ -70,7 +70,7 @@ def events(program: Program) -> set[str]:
 
 def served(db: Connection[TupleRow], made: Fleet, bad: dict[int, str]) -> None:
     """Wait for all that can end, and check how it ended and that no session was lost."""
-    never = {job for job, called in bad.items() if called in _NEVER_DUE}
+    never = {job for job, called in bad.items() if called in _NEVER_DUE | _UNHANDLED}
     until(lambda: never == {*made.unfinished()}, what="the end of all others", seconds=60)
     ended = db.execute("SELECT id, outcome, coalesce(error, '') FROM fairlead.job_history")
     badly: list[tuple[str, str, str]] = []
@@ -83,7 +83,8 @@ def served(db: Connection[TupleRow], made: Fleet, bad: dict[int, str]) -> None:
 
     assert [] == badly
     assert ([(1,)], set[str]()) == (epochs.fetchall(), lost)
-    assert ["cancelled"] * len(never) == [cancel(db, job) for job in sorted(never)]
+    # One that waits for a handler may be on a worker just now.
+    assert {"cancelled", "requested"} >= {cancel(db, job) for job in sorted(never)}
 
 
 @pytest.mark.xdist_group("chaos")
@@ -91,7 +92,7 @@ def test_a_leader_and_a_worker_outlive_bad_jobs_that_come(
     database_url: str, db: Connection[TupleRow], tmp_path: Path
 ) -> None:
     """The leader reads them as new rows of the table."""
-    with fleet(database_url, tmp_path) as made:
+    with fleet(database_url, tmp_path, starts=forked) as made:
         made.scheduler()
         made.worker()
         made.await_lead(0)
@@ -104,7 +105,7 @@ def test_a_leader_and_a_worker_outlive_bad_jobs_that_they_find(
 ) -> None:
     """A new leader reads the lanes, and then what lies in each."""
     bad = stored(db)
-    with fleet(database_url, tmp_path) as made:
+    with fleet(database_url, tmp_path, starts=forked) as made:
         made.scheduler()
         made.worker()
         served(db, made, bad)

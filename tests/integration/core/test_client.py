@@ -188,3 +188,14 @@ def test_what_the_database_would_misread_is_refused_with_a_sentence(
     """Before anything is sent."""
     with pytest.raises(ValueError, match=sentence):
         fairlead.enqueue(db, "work", **job)  # type: ignore[call-overload]  # wrong on purpose
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"replace": True, "dedup_key": "key"}], ids=["plain", "replace"]
+)
+def test_no_tenant_is_an_empty_text_and_not_none(
+    db: Connection[TupleRow], how: dict[str, bool | str]
+) -> None:
+    """One that was looked up and not found is a mistake, and not a job of nobody's."""
+    with pytest.raises(TypeError, match="tenant is None: give a text"):
+        fairlead.enqueue(db, "k", tenant=None, **how)  # type: ignore[call-overload]  # that is tried

@@ -60,8 +60,25 @@ BAD_SCHEDULES = {
     "schedules_timeout_is_between_1_ms_and_30_days": ("timeout", "'0'"),
     "schedules_expires_in_is_between_1_s_and_365_days": ("expires_in", "'0.5 s'"),
 }
+BAD_BATCHES = {
+    "batches_queue_is_1_to_128_bytes": ("queue", "''"),
+    "batches_tenant_is_at_most_128_bytes": ("tenant", "repeat('t', 129)"),
+    "batches_kind_is_1_to_128_bytes": ("kind", "''"),
+    "batches_payload_is_at_most_64_kib_and_its_numbers_below_1e4000": (
+        "payload",
+        "jsonb_build_object('p', repeat('x', 65530))",
+    ),
+    "batches_payload_is_an_object_without_a_member_batch": ("payload", "'{\"batch\": 1}'"),
+    "batches_payload_is_nested_at_most_500_deep": ("payload", f"'{_DEEP}'"),
+    "batches_headers_are_an_object_of_at_most_4_kib": ("headers", "'[]'"),
+    "batches_headers_are_nested_500_deep_numbers_below_1e4000": ("headers", f"'{_DEEP}'"),
+    "batches_priority_is_between_minus_100_and_100": ("priority", "-101"),
+    "batches_max_attempts_is_between_1_and_1000": ("max_attempts", "0"),
+    "batches_timeout_is_between_1_ms_and_30_days": ("timeout", "'0'"),
+}
 BAD = [
     *(("jobs", name, *bad) for name, bad in BAD_JOBS.items()),
+    *(("batches", name, *bad) for name, bad in BAD_BATCHES.items()),
     *(("jobs", *bad) for bad in MORE_BAD_JOBS),
     *(("schedules", name, *bad) for name, bad in BAD_SCHEDULES.items()),
 ]
@@ -77,7 +94,7 @@ def test_an_insert_of_a_kind_alone_is_a_job(db: Connection[TupleRow]) -> None:
     """Everything has a default except the kind."""
     db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('send_email')")
 
-    assert ("default", "", "send_email", {}, 0, 5, 0, "pending") == db.execute(
+    assert ("default", "", "send_email", {}, 0, 20, 0, "pending") == db.execute(
         "SELECT queue, tenant, kind, payload, priority, max_attempts, attempt, state"
         " FROM fairlead.job_status"
     ).fetchone()
@@ -239,7 +256,7 @@ def test_a_refused_payload_is_not_repeated_in_the_error(db: Connection[TupleRow]
 
 def test_a_null_where_none_may_be_is_postgresqls_own_error(db: Connection[TupleRow]) -> None:
     """A bound does not hide it."""
-    for column in ("queue", "tenant", "kind", "payload", "priority", "max_attempts"):
+    for column in ("queue", "tenant", "kind", "payload", "priority"):
         columns, values = (
             ("kind", "NULL") if column == "kind" else (f"kind, {column}", "'k', NULL")
         )
@@ -247,7 +264,10 @@ def test_a_null_where_none_may_be_is_postgresqls_own_error(db: Connection[TupleR
             db.execute(f"INSERT INTO fairlead.jobs ({columns}) VALUES ({values})".encode())
 
 
-@pytest.mark.parametrize(("table", "tried"), [("jobs", BAD_JOBS), ("schedules", BAD_SCHEDULES)])
+@pytest.mark.parametrize(
+    ("table", "tried"),
+    [("jobs", BAD_JOBS), ("batches", BAD_BATCHES), ("schedules", BAD_SCHEDULES)],
+)
 def test_every_constraint_is_tried_and_says_what_it_wants(
     db: Connection[TupleRow], table: str, tried: dict[str, object]
 ) -> None:

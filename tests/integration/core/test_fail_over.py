@@ -24,6 +24,7 @@ from tests.support.race import (
     insert,
     places,
     register,
+    rows,
 )
 
 JOBS = 10
@@ -41,6 +42,8 @@ class FailedOver:
     lost_worker: int
     lost: tuple[Lease, ...]
     """Attempts whose claims the new primary does not know."""
+    cursor: int
+    """The last place of the lane that a leader had read, of a job that is lost."""
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +55,24 @@ def failed_over(migrated_data: Path) -> Iterator[FailedOver]:
         assert JOBS == len(dispatch(former, insert(former, count=JOBS), epoch=epoch))
         assert 1 == len(claim(former, worker, limit=1))
         pair.cut()
-        for sequence in ("tokens", "worker_leases_id_seq"):
+        for sequence in ("tokens", "worker_leases_id_seq", "places"):
             pair.level(sequence)
 
         lost = claim(former, worker, limit=5)
         lost_worker = register(former)
+        cursor = place_of(former, insert(former, count=JOBS)[-1])
         former.execute("SELECT fairlead._release_leadership(%s)", [epoch])
         lost_epoch = acquire(former, "second")
         pair.promote()
 
-        yield FailedOver(pair.standby, worker, epoch, lost_epoch, lost_worker, lost)
+        yield FailedOver(pair.standby, worker, epoch, lost_epoch, lost_worker, lost, cursor)
+
+
+def place_of(db: Database, job: int) -> int:
+    """Return a job's place in its lane."""
+    row = db.execute("SELECT seq FROM fairlead.jobs WHERE id = %s", [job]).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def acquire(db: Database, holder: str) -> int:
@@ -99,6 +110,37 @@ def test_no_leader_has_an_epoch_of_the_lost_tail(failed_over: FailedOver) -> Non
     assert () == dispatch(db, [job], epoch=lost)
     assert answer(db, "_renew_leadership(%s, 60)", lost) is None
     assert (job,) == dispatch(db, [job], epoch=begun)
+
+
+def test_who_has_a_cursor_of_the_lost_tail_leads_no_more(failed_over: FailedOver) -> None:
+    """Places are given again: a leader that had read further would pass a new job by.
+
+    Nobody leads by what a leader of before has read; the next one begins at the heads.
+    """
+    db = failed_over.db
+    (job,) = insert(db)
+
+    assert place_of(db, job) <= failed_over.cursor
+    assert job not in behind(db, failed_over.cursor)
+    assert [None, None] == [
+        answer(db, "_renew_leadership(%s, 60)", epoch)
+        for epoch in (failed_over.epoch, failed_over.lost_epoch)
+    ]
+    assert job in behind(db, -1)
+    assert (job,) == dispatch(db, [job], epoch=acquire(db, "first"))
+
+
+def behind(db: Database, cursor: int) -> list[int]:
+    """Return the jobs of the default lane behind a cursor, as a leader reads them."""
+    values = {
+        "queues": ["default"],
+        "tenants": [""],
+        "ranks": "{0}",
+        "from_seqs": [cursor + 1],
+        "counts": [100],
+    }
+    (row,) = rows(db, "fairlead_scheduler.loop", "refill", values)
+    return list(row["ids"] or ())
 
 
 def test_no_controller_of_the_autoscaler_outlasts_a_fail_over(failed_over: FailedOver) -> None:

@@ -12,8 +12,6 @@ from tests.support import tree
 from tests.support.leftovers import FOLDER
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.any_server
-
 TEST = """
 import signal
 from pathlib import Path

@@ -203,6 +203,25 @@ def test_an_older_install_loses_the_rights_that_nobody_needs_any_more(
     ).fetchall()
 
 
+def test_an_upgrade_takes_no_note_for_a_checkpoint(
+    empty: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a run that was cut short had noted was text for people, in the same column."""
+    real = migrations()
+    broken = Migration(71, "0071_expand_mistake", 1, "select 1/0")
+    monkeypatch.setattr(migrating, "migrations", lambda: (*real[:70], broken))
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        migrate(empty)
+    monkeypatch.undo()
+    empty.execute("INSERT INTO fairlead.jobs (kind) VALUES ('noted'), ('new')")
+    empty.execute("UPDATE fairlead.jobs SET checkpoint = '7' WHERE kind = 'noted'")
+
+    migrate(empty)
+
+    found = empty.execute("SELECT kind, checkpoint FROM fairlead.jobs ORDER BY id").fetchall()
+    assert [("noted", None), ("new", None)] == found
+
+
 def test_public_may_call_and_see_nothing(db: Connection[TupleRow]) -> None:
     """Every function is revoked from PUBLIC, and so is every table."""
     assert [] == db.execute(_CALLABLE_BY_PUBLIC).fetchall()
@@ -238,7 +257,7 @@ def test_an_older_programs_migrate_leaves_newer_views_of_the_same_version(
     """A rollback finds a column more than it knows: it says so, and sets the rest anew."""
     row = db.execute("SELECT pg_get_viewdef('fairlead.workers'::regclass)").fetchone()
     assert row is not None
-    newer = str(row[0]).replace("d.drained_at", "d.drained_at, w.slots AS later", 1)
+    newer = str(row[0]).replace(" AS held", " AS held, w.slots AS later", 1)
     db.execute(f"CREATE OR REPLACE VIEW fairlead.workers AS {newer}".encode())
     db.execute("REVOKE SELECT ON fairlead.workers FROM fairlead_scheduler")
     said: list[str] = []

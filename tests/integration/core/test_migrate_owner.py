@@ -13,7 +13,7 @@ from fairlead_cli.dev.postgres import Server
 from tests.support.databases import FAST, fast_folder, running_server
 from tests.support.logins import as_login
 
-ROLES = ("admin", "autoscaler", "enqueue", "reader", "scheduler", "worker")
+ROLES = ("admin", "autoscaler", "enqueue", "reader", "scheduler", "viewer", "worker")
 _HISTORY_OWNERS = """
     SELECT DISTINCT pg_get_userbyid(relowner) FROM pg_partition_tree('fairlead.job_history')
     JOIN pg_class ON oid = relid

@@ -41,6 +41,18 @@ def test_a_killed_server_recovers_what_was_committed_on_the_same_port(
         assert (1,) == connection.execute("SELECT number FROM kept").fetchone()
 
 
+def test_an_applications_tables_stay_out_of_fairleads_schema(own_server: Server) -> None:
+    """The login is called as the schema is, and PostgreSQL would look there first."""
+    with psycopg.connect(own_server.url) as connection:
+        connection.execute("CREATE TABLE orders (id bigint)")
+
+        where = connection.execute(
+            "SELECT schemaname FROM pg_tables WHERE tablename = 'orders'"
+        )
+
+        assert [("public",)] == where.fetchall()
+
+
 def test_a_folders_url_stays_unless_its_port_is_taken(own_server: Server) -> None:
     """What people have exported still works after the next start."""
     url, port = own_server.url, own_server.port

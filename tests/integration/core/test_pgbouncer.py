@@ -1,6 +1,7 @@
 """The contract through PgBouncer in transaction mode, where sessions are shared."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -11,7 +12,8 @@ from psycopg.rows import TupleRow
 import fairlead
 from fairlead_cli.main import run
 from tests.chaos.fleet import fleet
-from tests.support import pgbouncer
+from tests.support import pgbouncer, race
+from tests.support.programs import forked
 from tests.support.waiting import until
 from tests.support.worst_settings import worst
 
@@ -90,6 +92,18 @@ def test_copy_and_the_python_door_work(
     assert (2,) == db.execute(COUNT).fetchone()
 
 
+def test_a_wait_looks_again_and_again(pooled_url: str, db: Connection[TupleRow]) -> None:
+    """No shared session begins to listen: what it hears would reach another client."""
+    job = race.insert_one(db)
+    with psycopg.connect(pooled_url) as mine, ThreadPoolExecutor() as threads:
+        waits = threads.submit(fairlead.wait, mine, job, timeout=15)
+        until(lambda: db.execute("SELECT 1 FROM fairlead.waits").fetchone(), what="it waits")
+        race.cancel(db, job)
+
+        assert "cancelled" == waits.result().state
+        assert None is mine.execute("SELECT pg_listening_channels()").fetchone()
+
+
 def test_functions_of_handlers_and_people_work(
     pooled: Connection[TupleRow],
 ) -> None:
@@ -149,7 +163,9 @@ def test_a_fleet_works_in_sessions_that_an_application_has_set(
     pgbouncer.leak(pooled_url, left)
     with psycopg.connect(pooled_url, prepare_threshold=None) as client:
         isolation = client.execute("SHOW default_transaction_isolation").fetchone()
-    with fleet(pooled_url, tmp_path, {"FAIRLEAD_DATABASE_DIRECT": "false"}) as made:
+    with fleet(
+        pooled_url, tmp_path, {"FAIRLEAD_DATABASE_DIRECT": "false"}, starts=forked
+    ) as made:
         scheduler, worker = made.scheduler(), made.worker(more="--grace-seconds 0.2")
         insert = (
             "INSERT INTO fairlead.jobs (kind, payload) VALUES ('nap', jsonb_build_object('ms',"

@@ -100,9 +100,10 @@ def test_a_role_or_a_database_may_say_so(db: Connection[TupleRow], by: str) -> N
 def test_a_handler_may_end_its_attempt_in_a_prepared_transaction(
     db: Connection[TupleRow], by: str, place: str
 ) -> None:
-    """Endings notify nobody either."""
+    """Endings notify nobody either, also where somebody waits for the job."""
     worker, job = register(db), queue_one(db)
     (lease,) = claim(db, worker)
+    db.execute("SELECT fairlead._await_ending(%s)", [job])
     with notified(db):
         db.execute("BEGIN")
         db.execute("SET LOCAL fairlead.notify = off")
@@ -117,7 +118,7 @@ def test_a_handler_may_end_its_attempt_in_a_prepared_transaction(
 def test_a_resting_leader_finds_the_job_by_polling(db: Connection[TupleRow]) -> None:
     """It is dispatched soon after the transaction was committed."""
     resting = "SELECT pg_sequence_last_value('fairlead.inserts_notify')"
-    with scheduling(db.info.dsn):
+    with scheduling(db.info.dsn, scan_seconds=300.0, audit_seconds=300.0):
         led(db)
         until(lambda: db.execute(resting).fetchone() == (1,), what="a leader that rests")
         job = prepared(db, first="SET LOCAL fairlead.notify = off")
@@ -133,7 +134,8 @@ def test_the_page_names_every_function_that_notifies_whatever_is_set(
     notifying = db.execute(
         "WITH RECURSIVE n AS ("
         " SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'fairlead'::regnamespace"
-        " AND p.prosrc LIKE '%pg_notify(%' AND p.proname <> '_notify_scheduler'"
+        " AND p.prosrc LIKE '%fairlead.\\_notify(%'"
+        " AND p.proname NOT IN ('_notify_scheduler', '_tell_waiting')"
         " UNION SELECT p.proname FROM pg_proc p JOIN n"
         " ON p.prosrc LIKE '%fairlead.' || replace(n.proname, '_', '\\_') || '(%'"
         " WHERE p.pronamespace = 'fairlead'::regnamespace)"

@@ -59,7 +59,6 @@ REFUSED_TO_APPLICATIONS = (
     "TRUNCATE fairlead.schedules",
     "SELECT nextval('fairlead.tokens')",
     "SELECT setval('fairlead.places', 1)",
-    "SELECT fairlead.retry(1)",
     "SELECT fairlead.redrive('default')",
     "SELECT fairlead.pause('default')",
     "SELECT fairlead.resume('default')",
@@ -71,7 +70,7 @@ REFUSED_TO_APPLICATIONS = (
     "CREATE TABLE fairlead.mine ()",
 )
 REFUSED_TO_WORKERS = (
-    "INSERT INTO fairlead.jobs (kind) VALUES ('k')",
+    "SELECT payload FROM fairlead.jobs",
     "UPDATE fairlead.jobs SET attempts = 0",
     "SELECT id FROM fairlead.jobs FOR UPDATE",
     "INSERT INTO fairlead.work_queue (job_id) VALUES (1)",
@@ -81,7 +80,6 @@ REFUSED_TO_WORKERS = (
     "UPDATE fairlead.claim_floors SET vtag = 0",
     "UPDATE fairlead.leaders SET epoch = 1",
     "SELECT * FROM fairlead.receipts",
-    "SELECT nextval('fairlead.places')",
     "SELECT fairlead.cancel(1)",
     "SELECT fairlead._end_jobs('{1}', '{succeeded}')",
     "SELECT fairlead._steal(0, '{1}', '{1}', '{}')",
@@ -95,6 +93,8 @@ REFUSED_TO_ADMINISTRATORS = (
     "DELETE FROM fairlead.job_history",
     "UPDATE fairlead.schedules SET considered_until = now()",
     "UPDATE fairlead.worker_leases SET lease_until = 'infinity'",
+    "UPDATE fairlead.worker_leases SET dead_at = now()",
+    "SELECT fairlead._end_attempts('{1}', '{1}', '{lost}', '{x}', '{0}')",
     "UPDATE fairlead.leaders SET epoch = 1",
     "UPDATE fairlead.install_options SET rls = false",
     "SELECT setval('fairlead.tokens', 1)",
@@ -272,6 +272,25 @@ def test_the_admin_role_may_run_every_statement_of_the_command_line(log_in: LogI
     asked = (*statements("fairlead", but="fairlead.testing"), *statements("fairlead_cli"))
 
     assert [] == refused(log_in("fairlead_admin"), asked)
+
+
+def test_the_operator_role_may_run_all_but_what_an_administrator_decides(
+    log_in: LogIn,
+) -> None:
+    """Policies, erasure, bindings, whose a pool is, and jobs of one's own."""
+    asked = statements("fairlead_cli")
+
+    assert [
+        "fairlead_cli-assign_pool",
+        "fairlead_cli-bind_pools",
+        "fairlead_cli-bind_tenants",
+        "fairlead_cli-erase_batches",
+        "fairlead_cli-erase_history",
+        "fairlead_cli-erase_periods",
+        "fairlead_cli-erase_schedules",
+        "fairlead_cli-redact",
+        "fairlead_cli-remove_schedule",
+    ] == sorted(refused(log_in("fairlead_operator"), asked))
 
 
 def refused(someone: Connection[TupleRow], asked: Sequence[Statement]) -> list[str]:

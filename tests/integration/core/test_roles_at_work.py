@@ -4,6 +4,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead import NewJob, enqueue, enqueue_many
 from fairlead.db.migrate import migrate
 from fairlead.db.statements import load
 from tests.integration.conftest import Fairlead
@@ -139,6 +140,93 @@ def test_the_autoscalers_role_marks_a_pod_and_the_workers_role_heeds_it(
 
     assert (True, False, False) == drains.renew(worker, me)
     assert drains.undrain(worker, me)
+
+
+@pytest.mark.usefixtures("isolation")
+def test_a_handler_enqueues_follow_ups_over_its_workers_login(
+    db: Connection[TupleRow], log_in: LogIn
+) -> None:
+    """For whichever tenant and queue, as many as it likes, with dedup keys."""
+    handler = log_in("fairlead_worker")
+    race.insert(db, count=2)
+
+    job = enqueue(handler, "thumbnail", [1], queue="images", tenant="acme", dedup_key="a")
+    assert enqueue(handler, "thumbnail", queue="images", tenant="acme", dedup_key="a") is None
+    many = enqueue_many(handler, [NewJob(kind="mail", tenant=each) for each in ("", "acme")])
+
+    ids = [job, *many]
+    assert [(each,) for each in ids] == handler.execute(
+        "SELECT id FROM fairlead.jobs ORDER BY id"
+    ).fetchall()
+    assert [
+        ("acme", "images", "thumbnail"),
+        ("", "default", "mail"),
+        ("acme", "default", "mail"),
+    ] == db.execute(
+        "SELECT tenant, queue, kind FROM fairlead.jobs WHERE enqueued_by = %s ORDER BY id",
+        [handler.info.user],
+    ).fetchall()
+
+
+@pytest.mark.usefixtures("isolation")
+def test_an_application_enqueues_lists_cancels_and_schedules(
+    db: Connection[TupleRow], log_in: LogIn
+) -> None:
+    """Its own, over one login; another application has no part in it."""
+    mine, theirs = application(db, log_in), log_in("fairlead_enqueue")
+    db.execute("INSERT INTO fairlead.tenant_logins VALUES (%s, 'acme')", [theirs.info.user])
+    job, kept = (enqueue(mine, "k"), enqueue(mine, "other"))
+    enqueue(theirs, "k", tenant="acme")
+    listed = "SELECT id, state FROM fairlead.list_jobs(of_kind => %s)"
+    mine.execute(
+        "INSERT INTO fairlead.schedules (name, cron, kind) VALUES ('s', '0 3 * * *', 'k')"
+    )
+
+    assert [(job, "pending")] == mine.execute(listed, ["k"]).fetchall()
+    assert "unknown" == race.answer(theirs, "cancel(%s)", job)
+    assert "cancelled" == race.answer(mine, "cancel(%s)", job)
+    assert [(job, "cancelled")] == mine.execute(listed, ["k"]).fetchall()
+    assert [(kept, "pending")] == mine.execute(
+        "SELECT id, state FROM fairlead.list_jobs(in_state => 'pending')"
+    ).fetchall()
+    mine.execute("UPDATE fairlead.schedules SET enabled = false")
+    assert 0 == race.answer(theirs, "remove_schedules('', 's')")
+    assert 1 == race.answer(mine, "remove_schedules('', 's')")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("jobs", "list"),
+        ("jobs", "list", "--state", "queued"),
+        ("jobs", "show", "1"),
+        ("jobs", "cancel", "1"),
+        ("jobs", "cancel", "--kind", "k"),
+        ("schedules", "list"),
+        ("schedules", "disable", "s"),
+        ("schedules", "enable", "s"),
+        ("schedules", "remove", "s"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("isolation")
+def test_a_developer_looks_after_an_applications_jobs_by_its_login(
+    db: Connection[TupleRow],
+    fairlead: Fairlead,
+    database_url: str,
+    log_in: LogIn,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    """With the command line, for what is the application's own."""
+    client = application(db, log_in)
+    assert 1 == enqueue(client, "k")
+    client.execute(
+        "INSERT INTO fairlead.schedules (name, cron, kind) VALUES ('s', '0 3 * * *', 'k')"
+    )
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, str(client.info.user)))
+
+    fairlead(*words)
 
 
 @pytest.mark.usefixtures("isolation")

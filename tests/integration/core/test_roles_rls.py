@@ -39,9 +39,10 @@ def test_an_application_sees_and_inserts_only_its_tenants(
     """Another tenant's insert is refused, and so is the one without a tenant."""
     acme.execute(JOB, ["acme"])
 
-    for tenant in ("other", ""):
-        with pytest.raises(errors.InsufficientPrivilege, match="row-level security"):
-            acme.execute(JOB, [tenant])
+    for statement in (JOB, JOB.removesuffix(" RETURNING id")):
+        for tenant in ("other", ""):
+            with pytest.raises(errors.InsufficientPrivilege, match="row-level security"):
+                acme.execute(statement.encode(), [tenant])
     assert [("acme",)] == acme.execute(TENANTS).fetchall()
     assert [(2,)] == acme.execute("SELECT count(id) FROM fairlead.jobs").fetchall()
 

@@ -2,7 +2,8 @@
 
 import json
 import random
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import get_args
 
@@ -18,6 +19,7 @@ from fairlead.settings import DatabaseSettings
 from tests.chaos.fleet import fleet
 from tests.integration.conftest import Fairlead
 from tests.support.logins import LogIn
+from tests.support.programs import forked
 from tests.support.testing_app import noting, outcomes
 from tests.support.waiting import until
 from tests.support.worst_settings import Source, set_by, worst
@@ -62,10 +64,9 @@ def ending(db: Connection[TupleRow], job: int) -> tuple[object, ...]:
     )
 
 
-def test_every_setting_of_the_list_has_a_worst_value(db: Connection[TupleRow]) -> None:
+@pytest.mark.parametrize("version", [150_000, 170_000])
+def test_every_setting_of_the_list_has_a_worst_value(version: int) -> None:
     """So the tests below meet each, and none that is right by itself."""
-    version = db.info.server_version
-
     assert {*worst(version)} == {*wanted(version)}
     assert not worst(version).items() & wanted(version).items()
 
@@ -82,21 +83,49 @@ def test_a_service_sets_what_it_depends_on(
 ) -> None:
     """For the session where it is its own, and else in each transaction."""
     version = db.info.server_version
+    names = [*worst(version)]
     expected = wanted(version)
     if not direct:
-        of_sessions = [*filter(lambda name: name.startswith("default_transaction"), expected)]
-        for name in (*of_sessions, "idle_session_timeout"):
-            del expected[name]
+        of_sessions = ("default_transaction", "idle_session_timeout")
+        names = [name for name in names if not name.startswith(of_sessions)] + [*_LEVELS]
         expected |= _LEVELS
     with set_by(source, database_url, worst(version), monkeypatch) as url:
+        with psycopg.connect(url) as bare:
+            worst_of_all = settings_of(bare, names)
         settings = DatabaseSettings(database_url=url, database_direct=direct)
         with closing(connect_service(settings, name="test")) as session, session.transaction():
-            found = {
-                name: session.execute("SELECT current_setting(%s)", [name]).fetchone()
-                for name in expected
-            }
+            found = settings_of(session, names)
 
-    assert {name: (value,) for name, value in expected.items()} == found
+    # The names are not those of the list, so that a line less is seen.
+    assert [] == [name for name in names if found[name] == worst_of_all[name]]
+    assert {name: found[name] for name in expected if name in names} == {
+        name: value for name, value in expected.items() if name in names
+    }
+
+
+def settings_of(session: Connection[TupleRow], names: Sequence[str]) -> dict[str, str]:
+    """Return what a session's transaction goes by."""
+    shown = {
+        name: session.execute("SELECT current_setting(%s)", [name]).fetchone() for name in names
+    }
+    return {name: row[0] for name, row in shown.items() if row is not None}
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_process_that_freezes_in_a_transaction_keeps_no_lock(
+    database_url: str, db: Connection[TupleRow], *, direct: bool
+) -> None:
+    """The server ends it after 5 s, whoever's session it is."""
+    settings = DatabaseSettings(database_url=database_url, database_direct=direct)
+    db.execute("SET lock_timeout = '10s'")
+    with ExitStack() as opened:
+        opened.enter_context(suppress(psycopg.errors.IdleInTransactionSessionTimeout))
+        session = opened.enter_context(closing(connect_service(settings, name="test")))
+        opened.enter_context(session.transaction())
+        session.execute("LOCK TABLE fairlead.leaders")
+
+        with db.transaction():
+            db.execute("LOCK TABLE fairlead.leaders")
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -120,6 +149,21 @@ def test_a_session_that_may_be_shared_is_left_as_it_was(
     changed = {name for name, value in bad.items() if (value,) != left[name]}
     # The one is asked for when the session begins; to the other PostgreSQL adds an order.
     assert {"client_encoding", "datestyle"} == changed
+
+
+def test_a_command_has_no_limit_of_time(
+    database_url: str, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor between two statements of a transaction; a service's sessions have one there."""
+    limits = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+    with (
+        set_by("database", database_url, worst(db.info.server_version), monkeypatch),
+        closing(connect(DatabaseSettings(database_url=database_url), name="test")) as session,
+        session.transaction(),
+    ):
+        found = [session.execute(f"SHOW {name}".encode()).fetchone() for name in limits]
+
+    assert [("0",)] * 3 == found
 
 
 def test_commands_work_whatever_sessions_begin_with(
@@ -176,7 +220,7 @@ def test_a_fleet_works_whatever_sessions_begin_with(
     """Its jobs end, it outlives the death of a child, and it stops when it is asked to."""
     with (
         set_by("database", database_url, worst(db.info.server_version), monkeypatch),
-        fleet(database_url, tmp_path) as made,
+        fleet(database_url, tmp_path, starts=forked) as made,
     ):
         scheduler, worker = made.scheduler(), made.worker()
         first = ending(db, nap(db, 1))

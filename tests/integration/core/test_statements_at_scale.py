@@ -189,6 +189,9 @@ def dispatched(scene: Scene) -> dict[str, object]:
         "estimates_us": integers([1] * BATCH),
         "seen_us": integers([1] * BATCH),
         "used": None,
+        "kinds": None,
+        "counted": None,
+        "workers": None,
         "timeout_default": "10 min",
         "timeout_max": "1 hour",
     }
@@ -317,7 +320,12 @@ def asked(scene: Scene) -> dict[str, dict[str, object]]:
             "bytes_max": 1 << 20,
             "least": 4,
         },
-        "observe": {"last_id": int(newest) - BATCH, "lagging": True, "limit": 1000},
+        "observe": {
+            "last_id": int(newest) - BATCH,
+            "lagging": True,
+            "drawn": True,
+            "limit": 1000,
+        },
         "promote_turns": turns,
         "promote": sweep,
         "expire_turns": turns,

@@ -327,7 +327,9 @@ def test_every_sort_of_handler_runs_in_this_process(
         return testing.drain(tasks, database_url)
 
     kinds = ["async", "sync", "process"]
-    assert [one, two, three] == [tasks.handlers[kind].run for kind in kinds]
+    assert [one.function, two.function, three.function] == [
+        tasks.handlers[kind].run for kind in kinds
+    ]
     for _ in range(2):
         for kind in kinds:
             fairlead.enqueue(db, kind)

@@ -66,8 +66,8 @@ def test_every_ending_is_told(
         fourth.outcome,
         fourth.error,
     )
-    assert (unknown, "failed") == (fifth.id, fifth.outcome)
-    assert {"succeeded": 2, "failed": 2, "expired": 1} == drained.counts
+    assert (unknown, "unhandled") == (fifth.id, fifth.outcome)
+    assert {"succeeded": 2, "failed": 1, "expired": 1, "unhandled": 1} == drained.counts
     assert 0 == drained.counts["retried"]
     assert ("never", fourth.error, fifth.error) == drained.errors
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from fairlead.inspection.doctor.facts import Transport
+from fairlead.inspection.doctor.reader import Reader
 from fairlead_autoscaler.service import wait_for_schema
 from fairlead_autoscaler.settings import AutoscalerSettings
-from fairlead_cli.doctor.facts import Transport
-from fairlead_cli.doctor.reader import Reader
 from tests.conftest import Background
 from tests.integration.conftest import Fairlead
 from tests.support import certificates

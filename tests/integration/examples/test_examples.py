@@ -91,7 +91,7 @@ def test_sqlalchemys_tables_are_the_applications_own() -> None:
 
 
 def test_django(run: Run, database_url: str, db: Connection[TupleRow]) -> None:
-    """Jobs are an unmanaged model, and join the atomic block; a dedup key holds."""
+    """Jobs are a model, and join the atomic block; a dedup key holds; a task runs."""
     run("django_app/manage.py", "migrate", "--run-syncdb")
     placed = run("django_app/manage.py", "place_order", "alice", "30")
     assert "order 1 is placed\n" == placed
@@ -99,12 +99,16 @@ def test_django(run: Run, database_url: str, db: Connection[TupleRow]) -> None:
     work(database_url, db, "django_app", "shop.jobs:tasks")
 
     assert [("alice", True)] == db.execute(_CONFIRMED.format("shop_order").encode()).fetchall()
-    assert [("alice", "succeeded", {"confirmed": 1}, None)] * 2 == endings(db)
+    assert [
+        *[("alice", "succeeded", {"confirmed": 1}, None)] * 2,
+        ("alice", "succeeded", {"receipt": "30.00 from alice"}, None),
+    ] == endings(db)
 
 
 def test_every_example_is_tried() -> None:
     """No folder of examples is without a test."""
     folders = {path.parts[1] for path in tree.files(".py") if path.parts[0] == "examples"}
 
-    assert {"plain", "sqlalchemy_app", "django_app", "demo"} == folders
+    reports = {"report_generator", "report_generator_django"}  # in test_report_generator
+    assert {"plain", "sqlalchemy_app", "django_app", "demo"} | reports == folders
     assert Path("examples/plain/shop.py") in tree.files(".py")

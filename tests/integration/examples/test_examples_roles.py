@@ -52,4 +52,6 @@ def test_an_application_needs_no_more_than_to_enqueue(
         )
 
     jobs = set(db.execute(_JOBS).fetchall())
-    assert {("confirm_order", "alice", "default", 0, 5)} == jobs
+    receipt = ("shop.tasks.send_receipt", "alice", "default", -10, None)
+    assert {("confirm_order", "alice", "default", 0, None)} == jobs - {receipt}
+    assert ("django" in commands[0]) == (receipt in jobs)

@@ -215,6 +215,7 @@ def test_cancelling_many_says_how_many_are_locked(db: Database, connect: Connect
     holder = connect(autocommit=False)
     holder.execute("SELECT FROM fairlead.jobs WHERE id = ANY (%s) FOR UPDATE", [jobs[1:3]])
     call = "SELECT cancelled, locked FROM fairlead.cancel_jobs(queue => 'default')"
+    db.execute("SET statement_timeout = '5s'")
 
     assert (3, 2) == db.execute(call).fetchone()
     holder.rollback()

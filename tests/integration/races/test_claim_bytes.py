@@ -16,14 +16,15 @@ _LARGE = {
 }
 _LARGER = _LARGE["of random letters"].replace("32750", "655000")
 _INSERT = """
-    INSERT INTO fairlead.jobs (kind, payload) SELECT 'large', {} FROM generate_series(1, %s) i
-    RETURNING id
+    INSERT INTO fairlead.jobs (kind, payload, headers)
+    SELECT 'large', {}, {} FROM generate_series(1, %s) i RETURNING id
 """
 
 
-def queue(db: Database, payload: str, count: int) -> None:
+def queue(db: Database, payload: str, count: int, *, headers: str = "NULL::jsonb") -> None:
     """Insert jobs with a payload and dispatch them."""
-    ids = [row[0] for row in db.execute(_INSERT.format(payload).encode(), [count]).fetchall()]
+    inserted = db.execute(_INSERT.format(payload, headers).encode(), [count])
+    ids = [row[0] for row in inserted.fetchall()]
     assert count == len(dispatch(db, ids, epoch=leading(db)))
 
 
@@ -50,6 +51,29 @@ def test_a_claim_of_large_payloads_is_of_16_mib_at_most(db: Database, payload: s
     jobs = [job for each in claims for job, _ in each]
     assert 40 == len(jobs)
     assert sorted(jobs) == jobs
+
+
+def test_headers_count_as_payloads_do(db: Database) -> None:
+    """They are answered beside them: 15 MB of the one and 4 MB of the other."""
+    headers = "jsonb_build_object('trace', repeat('x', 8000))"
+    queue(db, "to_jsonb(repeat('x', 30000))", 500, headers=headers)
+    worker = register(db)
+
+    claims = [claimed_bytes(db, worker, 500) for _ in range(2)]
+
+    assert 500 == sum(len(each) for each in claims)
+    assert all(sum(size for _, size in each) <= 16 * MIB for each in claims)
+
+
+def test_checkpoints_count_as_payloads_do(db: Database) -> None:
+    """They are answered beside them: 20 MB of those alone."""
+    queue(db, "to_jsonb('x'::text)", 400)
+    db.execute("UPDATE fairlead.jobs SET checkpoint = to_jsonb(repeat('x', 50000))::text")
+    worker = register(db)
+
+    claims = [len(claim(db, worker, limit=500)) for _ in range(2)]
+
+    assert [16 * MIB // 50_005, 400 - 16 * MIB // 50_005] == claims
 
 
 def test_a_claim_is_of_one_job_whatever_its_size(db: Database) -> None:

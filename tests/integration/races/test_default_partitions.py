@@ -35,6 +35,28 @@ _LATE = """
     SELECT count(*) FROM fairlead.job_history WHERE tableoid::regclass::text LIKE '%_default'
 """
 
+_LATER = """
+    CREATE TABLE public.moved (locked boolean);
+    CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO public.moved SELECT EXISTS (
+            SELECT FROM pg_locks l
+            WHERE l.pid = pg_backend_pid() AND l.relation = tg_relid
+              AND l.mode = 'AccessExclusiveLock')
+        FROM gone;
+        IF (SELECT count(*) FROM public.moved) = 1 THEN
+            INSERT INTO fairlead.job_history_succeeded_default
+            SELECT (jsonb_populate_record(
+                null::fairlead.job_history_succeeded_default, to_jsonb(g) || '{"id": 9999}')).*
+            FROM gone g;
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER note AFTER DELETE ON fairlead.job_history_succeeded_default
+        REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.note();
+"""
+"""Another ending comes when the first has moved; `moved` says if each did under the lock."""
+
 
 @pytest.fixture(autouse=True)
 def step_of_the_clock(db: Database) -> None:
@@ -122,6 +144,7 @@ def test_endings_go_on_while_an_installer_holds_its_lock(
     installer = connect(autocommit=False)
     installer.execute("LOCK TABLE fairlead.schema_versions IN SHARE ROW EXCLUSIVE MODE")
     lease = run_one(db)
+    db.execute("SET statement_timeout = '5s'")
 
     assert 0 == answer(db, MAKE, 0)
     assert (lease.job,) == finish(db, [lease])
@@ -278,6 +301,19 @@ def test_a_move_gives_up_while_what_it_moves_is_erased(
 
     assert 1 == erased.result(10)
     assert [] == db.execute("SELECT FROM fairlead.job_history").fetchall()
+
+
+def test_an_ending_that_comes_meanwhile_moves_before_the_partition_is_locked(
+    db: Database,
+) -> None:
+    """Under its lock nothing is left to move, be it a thousand endings of 1 MiB each."""
+    finish(db, [run_one(db)])
+    db.execute(_LATER.encode())
+
+    answer(db, MAKE, 0)
+
+    assert [(False,), (False,)] == db.execute("SELECT locked FROM public.moved").fetchall()
+    assert 0 == late(db)
 
 
 def test_no_ending_moves_while_a_reader_has_the_default_partition(

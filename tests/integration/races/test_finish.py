@@ -112,3 +112,25 @@ def test_an_application_that_cancels_in_any_order_is_no_victim_of_a_batch(
     assert isinstance(finished.exception(), errors.LockNotAvailable)
     assert "requested" == cancelled
     assert ((first.job, second.job), ()) == finish_free(worker, [first, second])
+
+
+def test_an_application_that_waits_for_a_key_of_a_batch_is_no_victim_of_it(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """The batch holds the key and waits for the job: again the batch gives way."""
+    user, worker = connect(autocommit=False), connect()
+    for session in (user, worker):
+        session.execute("SET deadlock_timeout = '5s'")
+    ended = run_one(db, dedup_key="a")
+    finish(db, [ended])
+    keyed, held = run_one(db, dedup_key="a"), run_one(db)
+    answer(user, "retry(%s)", held.job)
+
+    finished = background(lambda: finish(worker, [keyed, held], lock_timeout="0"))
+    assert halted(db, worker, finished)
+    again = answer(user, "retry(%s)", ended.job)
+    user.commit()
+
+    assert isinstance(finished.exception(), errors.LockNotAvailable)
+    assert keyed.job == again
+    assert ((keyed.job, held.job), ()) == finish_free(worker, [keyed, held])

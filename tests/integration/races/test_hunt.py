@@ -19,7 +19,7 @@ def hunted(connect: Connect, background: Background, seconds: float) -> tuple[Ac
     hunts: list[Future[Account]] = []
     for seed, role in enumerate(ROLES):
         db = connect()
-        for setting in SESSION:
+        for setting in (*SESSION, "set deadlock_timeout = '1s'"):  # as PostgreSQL is delivered
             db.execute(setting.encode())
         hunts.append(background(partial(hunt, db, role, seed=seed, seconds=seconds)))
     return tuple(each.result() for each in hunts)

@@ -140,7 +140,7 @@ def test_a_take_over_waits_for_the_running_write(
     before: str,
     after: str,
 ) -> None:
-    """The epoch is read FOR SHARE, so a new leader sees all that the old one wrote."""
+    """The epoch is read FOR KEY SHARE, so a new leader sees all that the old one wrote."""
     old, new = connect(autocommit=False), connect()
     epoch = lead(db)
     job = prepare(db)
@@ -289,3 +289,15 @@ def test_a_recalled_job_whose_cancellation_waits_ends_cancelled(
     assert ([job],) == db.execute(
         "SELECT ended FROM fairlead.receipts WHERE ended IS NOT NULL"
     ).fetchone()
+
+
+def test_of_two_controllers_of_the_autoscaler_the_later_one_writes(db: Database) -> None:
+    """Each begins an epoch when it acquires the Lease, and the former one's is over."""
+    former = answer(db, "_begin_autoscaler_epoch('a', '')")
+    assert answer(db, "_autoscaler_leads(%s)", former) is True
+
+    later = answer(db, "_begin_autoscaler_epoch('b', '')")
+
+    assert [False, True] == [
+        answer(db, "_autoscaler_leads(%s)", epoch) for epoch in (former, later)
+    ]

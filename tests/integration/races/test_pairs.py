@@ -22,6 +22,7 @@ _STATE = """
     FROM fairlead.work_queue q JOIN fairlead.jobs j ON j.id = q.job_id ORDER BY q.job_id
 """
 _PROGRESS = "SELECT job_id, token, note FROM fairlead.job_progress ORDER BY job_id"
+_CHECKPOINTS = "SELECT checkpoint FROM fairlead.jobs ORDER BY id"
 _IDS, _TOKENS = "%(ids)s::bigint[]", "%(tokens)s::bigint[]"
 
 
@@ -146,6 +147,20 @@ def test_a_crossed_pair_has_no_progress(db: Database) -> None:
     assert before == db.execute(_PROGRESS).fetchall()
     call(db, f"_forget_progress({_IDS}, {_TOKENS})", held)
     assert [] == db.execute(_PROGRESS).fetchall()
+
+
+def test_a_crossed_pair_has_no_checkpoint(db: Database) -> None:
+    """Its job goes on from where its own attempt says."""
+    held = run_two(db)
+    stored = f"store_checkpoints({_IDS}, {_TOKENS}, '{{1,2}}')"
+
+    answered = call(db, stored, crossed(held))
+    before = db.execute(_CHECKPOINTS).fetchall()
+
+    assert [(lease.token, "stale") for lease in crossed(held)] == answered
+    assert [(None,), (None,)] == before
+    assert [(lease.token, "stored") for lease in held] == call(db, stored, held)
+    assert [("1",), ("2",)] == db.execute(_CHECKPOINTS).fetchall()
 
 
 def test_a_crossed_pair_has_no_ending_on_record(db: Database) -> None:

@@ -8,6 +8,7 @@ from tests.support.race import (
     cancel,
     dispatch,
     end,
+    insert,
     insert_one,
     let_fall_due,
     places,
@@ -126,6 +127,20 @@ def test_a_job_that_comes_back_is_behind_the_cursor_of_its_lane(db: Database) ->
 
     ((promoted, seq),) = behind(db, cursor)
     assert (job, True) == (promoted, seq > cursor)
+
+
+def test_what_did_not_fit_of_one_instant_is_promoted_from_it_on(db: Database) -> None:
+    """The next sweep begins where this one has ended, and that instant has more jobs."""
+    jobs = insert(db, count=3)
+    db.execute("UPDATE fairlead.jobs SET run_at = date_trunc('second', now()) - interval '1 s'")
+    values = {"epoch": 0, "from_us": 0, "limit": 2}
+
+    (first,) = rows(db, "fairlead_scheduler.background", "promote", values)
+    values["from_us"] = first["reached_us"]
+    (rest,) = rows(db, "fairlead_scheduler.background", "promote", values)
+
+    assert (2, 1) == (len(first["ids"]), len(rest["ids"] or ()))
+    assert {*jobs} == {*first["ids"], *rest["ids"]}
 
 
 def test_a_job_that_fell_due_keeps_the_instant(db: Database) -> None:

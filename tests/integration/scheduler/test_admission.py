@@ -6,9 +6,11 @@ from contextlib import closing, contextmanager
 from time import monotonic
 
 import psycopg
+import pytest
 
 from fairlead import policy_storage
 from fairlead.db.statements import load
+from fairlead_scheduler.cron import runner
 from fairlead_scheduler.cron.runner import ScheduleRunner
 from fairlead_scheduler.leadership.sessions import connect_leader
 from fairlead_scheduler.metrics.registry import Metrics
@@ -264,8 +266,11 @@ def test_a_fire_of_a_full_lane_is_put_off_and_delays_no_other(
         until(lambda: problem(db, "full") is None, what="the problem being gone")
 
 
-def test_a_full_lane_is_tried_by_one_of_its_schedules(database_url: str, db: Database) -> None:
+def test_a_full_lane_is_tried_by_one_of_its_schedules(
+    database_url: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ten thousand of a tenant would otherwise be refused again and again, each for itself."""
+    monkeypatch.setattr(runner, "_PLANNING_SECONDS", 60)  # all hundred in one batch
     policy_storage.store(db, CAPPED)
     assert inserted(db, count=LIMIT)
     with scheduling(database_url):

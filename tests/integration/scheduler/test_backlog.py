@@ -9,7 +9,7 @@ from psycopg.rows import TupleRow
 
 import fairlead
 from fairlead.db.migrate import migrate
-from fairlead_cli.doctor.reader import Reader
+from fairlead.inspection.doctor.reader import Reader
 from tests.conftest import Connect
 from tests.integration.conftest import Fairlead
 from tests.support.logins import LogIn

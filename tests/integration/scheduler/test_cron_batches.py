@@ -120,6 +120,21 @@ def test_a_schedule_that_a_transaction_holds_delays_no_other(
     assert not failures
 
 
+def test_a_schedule_that_a_transaction_holds_is_not_waited_for(
+    database_url: str, db: Database, connect: Connect
+) -> None:
+    """A batch with it is no statement that runs into its time limit and is divided."""
+    insert_due(db, 2)
+    application = connect(autocommit=False)
+    application.execute("UPDATE fairlead.schedules SET payload = '1' WHERE name = 'schedule 1'")
+    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    with closing(connect_leader(settings, name="cron")) as session:
+        session.execute("SET lock_timeout = '10 ms'")
+        ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics()).fire()
+
+    assert (0, 1) == (fires(db, "schedule 1"), fires(db, "schedule 2"))
+
+
 def test_a_batch_that_takes_too_long_for_one_statement_is_divided(
     database_url: str, db: Database
 ) -> None:
@@ -143,10 +158,8 @@ def test_a_batch_that_takes_too_long_for_one_statement_is_divided(
     assert (30,) == db.execute("SELECT count(*) FROM fairlead.schedule_fires").fetchone()
 
 
-def test_a_batch_holds_so_many_bytes_of_payloads(
-    database_url: str, db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Large ones are inserted a few at a time; one that is larger than a batch goes alone."""
+def batches_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that is to have how many schedules each statement fires."""
     batches: list[int] = []
 
     def fire(self: ScheduleStore, due: Sequence[DueSchedule]) -> Collection[int]:
@@ -155,6 +168,29 @@ def test_a_batch_holds_so_many_bytes_of_payloads(
 
     plain = ScheduleStore.fire
     monkeypatch.setattr(ScheduleStore, "fire", fire)
+    return batches
+
+
+def test_schedules_that_are_due_at_once_fire_by_hundreds(
+    database_url: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by a statement for each."""
+    batches = batches_of(monkeypatch)
+    insert_due(db, 300)
+    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    with closing(connect_leader(settings, name="cron")) as session:
+        firing = ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics())
+        until(lambda: not firing.fire(), what="all fires")
+
+    assert 300 == sum(batches)
+    assert len(batches) <= 3
+
+
+def test_a_batch_holds_so_many_bytes_of_payloads(
+    database_url: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large ones are inserted a few at a time; one that is larger than a batch goes alone."""
+    batches = batches_of(monkeypatch)
     monkeypatch.setattr(runner, "_BYTES_AT_ONCE", 2_500)
     insert_due(db, 4)
     db.execute("UPDATE fairlead.schedules SET payload = to_jsonb(repeat('x', 1400))")

@@ -199,3 +199,24 @@ def test_a_table_that_is_being_rewritten_is_not_waited_for(
     rewriting.rollback()
     leader.vitals.measure_tables()
     assert 0.0 == leader.shown("db_table_dead_rows", table="leaders")
+
+
+def test_batches_that_are_not_over_are_counted_by_state(leader: Leader, db: Database) -> None:
+    """And how old the oldest is; those that are over are not."""
+    leader.vitals.measure_batches()
+    assert 0.0 == leader.shown("batches", state="open")
+    db.execute(
+        "INSERT INTO fairlead.batches (kind, open, problem, completed_at, created_at)"
+        " SELECT 'k', i < 3, CASE WHEN i = 3 THEN 'full' END,"
+        " CASE WHEN i > 6 THEN now() END, now() - i * interval '1 minute'"
+        " FROM generate_series(1, 9) i"
+    )
+
+    leader.vitals.measure_batches()
+
+    shown = {
+        state: (leader.shown("batches", state=state), age // 60)
+        for state in ("open", "waiting", "refused")
+        for age in (leader.shown("batches_oldest_age_seconds", state=state),)
+    }
+    assert {"open": (2, 2), "waiting": (3, 6), "refused": (1, 3)} == shown

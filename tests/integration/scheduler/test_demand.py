@@ -44,11 +44,13 @@ class Row(NamedTuple):
     became_runnable_total: int
     work_slot_seconds: float
     slots_useful: int
+    slots_kept: int
     slots_allowed: int
     oldest_runnable_at: datetime | None
     scheduled_slot_seconds: list[float]
     service_mean: float
     service_variance: float
+    fires: list[list[float]]
 
 
 def demands(db: Database) -> list[Row]:
@@ -77,6 +79,7 @@ def needed(pool: str = "big", *, begins: bool = False, useful: int = 3) -> PoolD
         became_runnable_total=7,
         work_slot_seconds=1.5,
         slots_useful=useful,
+        slots_kept=min(1, useful),
         slots_allowed=10,
         oldest_us=500_000,
         scheduled_slot_seconds=(0.0, 1.0, 2.0, 3.0),
@@ -153,6 +156,38 @@ def test_what_falls_due_soon_is_said(database_url: str, db: Database) -> None:
         (row,) = demands(db)
 
     assert [0.0, 0.0, 0.0, pytest.approx(0.3)] == row.scheduled_slot_seconds
+
+
+def schedule(db: Database, name: str, *, queue: str, seconds: int) -> None:
+    """Let a schedule fire once a day, so many seconds from now."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (name, cron, kind, queue)"
+        " SELECT %s, to_char(x AT TIME ZONE 'UTC', 'SS MI HH24 \"* * *\"'), 'noop', %s"
+        " FROM (SELECT now() + %s * interval '1 s' AS x) at",
+        [name, queue, seconds],
+    )
+
+
+def test_what_schedules_will_fire_is_said(database_url: str, db: Database) -> None:
+    """Within ten minutes, into the pool's queues; once they have fired that is over."""
+    store(db, POLICY % 1)
+    for name, queue, ahead in (
+        *[(f"night {place}", "b", 15) for place in range(30)],
+        *[("later", "b", 400), ("too late", "b", 700), ("elsewhere", "other", 30)],
+    ):
+        schedule(db, name, queue=queue, seconds=ahead)
+
+    with scheduling(database_url):
+        until(lambda: bool(demands(db) and demands(db)[0].fires), what="the fires")
+        (before,) = demands(db)
+        until(lambda: demands(db)[0].became_runnable_total == 30, what="the jobs", seconds=40)
+        until(lambda: len(demands(db)[0].fires) == 1, what="what is left")
+        (after,) = demands(db)
+
+    assert [30, 1] == [jobs for _, jobs, _ in before.fires]
+    assert [pytest.approx(3.0), pytest.approx(0.1)] == [work for _, _, work in before.fires]
+    assert 5 < after.fires[0][0] - after.at.timestamp() < 400
+    assert [0.0] * 4 == before.scheduled_slot_seconds
 
 
 def test_what_falls_due_is_looked_for_from_where_promotion_has_come(db: Database) -> None:

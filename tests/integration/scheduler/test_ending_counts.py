@@ -3,8 +3,22 @@
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead_scheduler.background.ending_counts import EndingCounts
+from fairlead_scheduler.loop.requests import Requests
+from fairlead_scheduler.metrics.registry import Metrics
 from tests.support.children import register
-from tests.support.race import Lease, answer, claim, complete, finish, hand_back, let_lapse
+from tests.support.race import (
+    Lease,
+    answer,
+    claim,
+    complete,
+    dispatch,
+    finish,
+    hand_back,
+    insert,
+    leading,
+    let_lapse,
+)
 from tests.support.schedulers import Replica, scheduling
 from tests.support.waiting import until
 
@@ -103,3 +117,26 @@ def test_what_a_worker_ends_that_releases_its_slots_is_counted(
         finished = counts(replica, FINISHED, "outcome")
 
     assert {"succeeded": 1} == finished
+
+
+def test_a_worker_that_the_leader_does_not_know_yet_is_looked_up(
+    db: Connection[TupleRow],
+) -> None:
+    """It may have registered a moment ago, and count by itself."""
+    own, other = register(db, name="own", version="1.0"), register(db, name="other")
+    jobs, metrics = insert(db, count=2), Metrics()
+    dispatch(db, jobs, epoch=leading(db))
+    leases = {worker: claim(db, worker, limit=1)[0] for worker in (own, other)}
+    finish(db, [*leases.values()])
+    requests = Requests(lambda _task: None)
+
+    requests.count_endings([(lease.job, worker) for worker, lease in leases.items()])
+    EndingCounts(db, requests, metrics.endings).count()
+
+    found = [
+        sample.value
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == ENDED
+    ]
+    assert [1.0] == found

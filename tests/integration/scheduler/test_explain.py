@@ -13,6 +13,8 @@ from tests.support.race import Database, insert, insert_one, places
 from tests.support.schedulers import scheduling
 from tests.support.waiting import until
 
+_EXPLAIN = load("fairlead_scheduler.loop", "explain")
+
 
 def explain(db: Database, job: int) -> Mapping[str, object]:
     """Ask once."""
@@ -185,14 +187,17 @@ def test_a_deposed_leader_answers_nothing_and_old_questions_are_forgotten(
     first, second = insert(db, count=2)
     explain(db, first)
     ((question,),) = db.execute("SELECT id FROM fairlead.explain_requests").fetchall()
-    values = {"ids": [question], "answers": ['{"sentence": "so"}']}
+    values = {"answers": ['{"sentence": "so"}'], "forget_max": 10}
 
     for epoch in (6, 7):
-        db.execute(load("fairlead_scheduler.loop", "explain"), {"epoch": epoch, **values})
+        db.execute(_EXPLAIN, {"epoch": epoch, "ids": [question], **values})
         assert ("so" if epoch == 7 else None) == (
             None if "asked" in explain(db, first) else explain(db, first)["sentence"]
         )
     db.execute("UPDATE fairlead.explain_requests SET asked_at = now() - interval '2 min'")
     explain(db, second)
+    newest = "SELECT max(id) FROM fairlead.explain_requests"
+    ((question,),) = db.execute(newest).fetchall()
+    db.execute(_EXPLAIN, {"epoch": 7, "ids": [question], **values})
 
     assert [(second,)] == db.execute("SELECT job_id FROM fairlead.explain_requests").fetchall()

@@ -132,6 +132,43 @@ def test_a_leader_that_cannot_renew_stops_before_its_lease_ends(
     assert ended.wait(10)
 
 
+def test_a_renewal_waits_for_no_statement_of_its_leader(
+    candidates: Candidates, db: Database, connect: Connect
+) -> None:
+    """One that took a lease's time cost the term; another's take-over waits until it ends."""
+    lease = candidates.lead("first")
+    statement, renewal = connect(autocommit=False), connect()
+    renewal.execute("SET lock_timeout = '1s'")
+    assert (True,) == statement.execute("SELECT fairlead._leads(%s)", [lease.epoch]).fetchone()
+
+    renewed = renewal.execute("SELECT fairlead._renew_leadership(%s, 5)", [lease.epoch])
+    assert (lease.epoch,) == renewed.fetchone()
+
+    db.execute("UPDATE fairlead.leaders SET lease_until = now() - interval '1 s'")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        renewal.execute("SELECT * FROM fairlead._acquire_leadership('other', 5, '')")
+    statement.commit()
+    taken = renewal.execute("SELECT epoch FROM fairlead._acquire_leadership('other', 5, '')")
+    assert taken.fetchone() != (None,)
+
+
+def test_a_statement_waits_for_a_take_over_and_then_changes_nothing(
+    candidates: Candidates, db: Database, connect: Connect
+) -> None:
+    """It neither passes by a take-over that has not committed, nor counts as the leader's."""
+    lease = candidates.lead("first")
+    db.execute("UPDATE fairlead.leaders SET lease_until = now() - interval '1 s'")
+    take_over, statement = connect(autocommit=False), connect()
+    take_over.execute("SELECT * FROM fairlead._acquire_leadership('other', 5, '')")
+
+    statement.execute("SET lock_timeout = '100 ms'")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        statement.execute("SELECT fairlead._leads(%s)", [lease.epoch])
+    take_over.commit()
+
+    assert (False,) == statement.execute("SELECT fairlead._leads(%s)", [lease.epoch]).fetchone()
+
+
 def test_a_zombies_plan_changes_nothing(candidates: Candidates, db: Database) -> None:
     """A dispatch under an old epoch inserts no row, moves no floor and takes no receipt."""
     settings, epoch = candidates.settings(), candidates.lead("first").epoch

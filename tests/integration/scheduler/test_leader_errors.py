@@ -12,8 +12,6 @@ from tests.support.race import Database, insert_one, places
 from tests.support.schedulers import leader, led, scheduling
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.any_server
-
 
 def test_a_background_task_that_fails_unexpectedly_ends_no_term(
     database_url: str, db: Database, logged: Lines, monkeypatch: pytest.MonkeyPatch

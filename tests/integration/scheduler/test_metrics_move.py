@@ -77,6 +77,22 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
         "integration/core/test_bad_rows_fleet.py",
         "fairlead_jobs_unchecked_total",
     ),
+    scheduler.WAKES_LEFT_OUT: (
+        "integration/core/test_full_notifications.py",
+        "fairlead_wakes_left_out_total",
+    ),
+    scheduler.UNHANDLED: (
+        "integration/worker/test_unhandled_kinds.py",
+        "fairlead_unhandled_jobs",
+    ),
+    scheduler.BATCHES: (
+        "integration/scheduler/test_database_health.py",
+        'leader.shown("batches"',
+    ),
+    scheduler.BATCHES_AGE: (
+        "integration/scheduler/test_database_health.py",
+        'leader.shown("batches_oldest_age_seconds"',
+    ),
     scheduler.EVICTIONS: (
         "integration/scheduler/test_evictions.py",
         "fairlead_evictions_total",
@@ -93,6 +109,10 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
         "attacks/test_enqueue_schedules.py",
         "fairlead_cron_passed_over_total",
     ),
+    scheduler.CRON_SET_ASIDE: (
+        "integration/scheduler/test_cron_too_slow.py",
+        "fairlead_cron_set_aside_total",
+    ),
     scheduler.RULE_OVERRUNS: (
         "unit/scheduler/rules/test_evaluator.py",
         "fairlead_policy_rule_overruns_total",
@@ -105,6 +125,10 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
     scheduler.SHADOW_WAIT: ("integration/scheduler/test_shadow.py", 'value("wait_p99_seconds"'),
     scheduler.SHADOW_AT: ("integration/scheduler/test_shadow.py", 'value("timestamp_seconds"'),
     scheduler.SHADOW_FAILED: ("integration/scheduler/test_shadow.py", 'value("failed_total"'),
+    autoscaler.CANNOT_LEAD: (
+        "integration/autoscaler/test_two_releases.py",
+        "fairlead_autoscaler_cannot_lead",
+    ),
     # A pod is a wrong victim once another has been there for ten seconds too long.
     autoscaler.WRONG_VICTIMS: (
         "unit/autoscaler/metrics/test_registry.py",
@@ -309,7 +333,7 @@ def test_every_series_of_a_controller_moves(scene: Scene) -> None:
         moved.look()
         assert moved.still.isdisjoint(series), [each.name for each in moved.still & {*series}]
 
-    assert {autoscaler.WRONG_VICTIMS} == moved.still
+    assert {autoscaler.WRONG_VICTIMS, autoscaler.CANNOT_LEAD} == moved.still
 
 
 def follow(scene: Scene) -> None:

@@ -37,6 +37,16 @@ def test_another_releases_scheduler_waits_and_says_why(
         assert replica.scheduler.ready.is_set()
 
 
+def test_the_lease_is_acquired_for_the_owner_alone(db: Database) -> None:
+    """A replica that asked whose the database is may not have heard of a take-over."""
+    ownership.own(db, FIRST)
+    acquired = "SELECT epoch FROM fairlead._acquire_leadership('me', 3, %s)"
+
+    assert [None, None, 1] == [
+        db.execute(acquired, [release]).fetchall()[0][0] for release in (SECOND, "", FIRST)
+    ]
+
+
 def test_a_take_over_ends_the_former_owners_term(db: Database, database_url: str) -> None:
     """Its leader and its standbys are ready no more, and none of them leads again."""
     with (

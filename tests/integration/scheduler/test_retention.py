@@ -162,6 +162,20 @@ def test_old_entries_of_the_audit_log_are_deleted_a_batch_at_a_time(
     assert [(2,)] == db.execute("SELECT count(*) FROM fairlead.audit").fetchall()
 
 
+def test_periods_that_are_over_are_deleted_a_batch_at_a_time(
+    upkeep: Retention, db: Database
+) -> None:
+    """Those of `unique_for`; who is in one is left."""
+    db.execute(
+        "INSERT INTO fairlead.unique_periods SELECT 'default', '', int4send(n),"
+        " now() + n * interval '1 hour' FROM unnest('{1,0,-1,-2,-3}'::integer[]) n"
+    )
+
+    assert [True, False] == [upkeep.forget_periods() for _ in range(2)]
+
+    assert [(1,)] == db.execute("SELECT count(*) FROM fairlead.unique_periods").fetchall()
+
+
 def test_old_errors_and_fires_are_deleted_a_batch_at_a_time(
     upkeep: Retention, db: Database
 ) -> None:

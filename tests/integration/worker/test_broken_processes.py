@@ -89,6 +89,25 @@ def test_a_job_that_returns_and_breaks_its_process_does_not_run_without_end(
     assert [count] == starts(fleet, jobs)
 
 
+def test_a_result_that_is_lost_beside_others_counts_as_a_crash_of_its_job(
+    fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """And not of the neighbour alone that ran on in the process."""
+    breakable(fleet)
+    (neighbour,) = fleet.insert("held", 0)
+    dispatch_all(db)
+    fleet.await_starts([neighbour], 1)
+    (job,) = fleet.insert("closes_with_result", 0)
+    dispatch_all(db)
+    until(lambda: job not in fleet.unfinished(), what="its end", seconds=60)
+    fleet.release()
+    fleet.wait_until_done(30)
+
+    ended = {each.job: each.outcome for each in fleet.ended()}
+    assert {neighbour: "succeeded", job: "failed"} == ended
+    assert [1 + 3] == starts(fleet, [job])
+
+
 def test_a_kind_that_returns_and_breaks_its_process_runs_alone(
     fleet: Fleet, db: Connection[TupleRow]
 ) -> None:

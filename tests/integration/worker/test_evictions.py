@@ -213,7 +213,7 @@ def test_a_worker_that_dies_while_its_job_is_to_make_room_lets_it_go_last(
     ((asked, _),) = db.execute(_ASKED).fetchall()
     lost = "SELECT losses, attempts, checkpoint FROM fairlead.jobs WHERE id = %s"
     until(
-        lambda: db.execute(lost, [asked]).fetchone() == (1, 0, "deaf"),
+        lambda: db.execute(lost, [asked]).fetchone() == (1, 0, '"deaf"'),
         what="the end of the lease",
         seconds=30,
     )

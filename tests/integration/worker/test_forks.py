@@ -1,6 +1,6 @@
 """A copy of a worker's process, which a handler has forked, runs and ends no job."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from psycopg import Connection
@@ -44,12 +44,30 @@ def test_a_copy_goes_on_with_no_other_coroutine(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """Not even with those that the event loop was about to call in the same turn."""
-    jobs = insert_many(db, "forks_among", 4, 3)
+    assert [running.process.pid] * 4 == processes(db, insert_many(db, "forks_among", 4, 3))
+
+
+def test_a_copy_begins_no_other_job(running: RunningChild, db: Connection[TupleRow]) -> None:
+    """Not even those that were claimed together with the one that forks."""
+    assert [running.process.pid] * 4 == processes(db, insert_many(db, "forks_first", 4))
+
+
+def processes(db: Connection[TupleRow], jobs: Sequence[int]) -> list[int]:
+    """Return in which processes jobs have run once all have succeeded."""
     for each in jobs:
         assert ("succeeded", None, None) == ending(db, each)
 
-    def seen() -> list[str]:
-        return [str(row[0]) for row in db.execute("SELECT what FROM seen").fetchall()]
+    def seen() -> list[int]:
+        return [int(row[0]) for row in db.execute("SELECT what FROM seen").fetchall()]
 
     until(lambda: len(seen()) >= len(jobs), what="all of them")
-    assert [str(running.process.pid)] * len(jobs) == seen()
+    return seen()
+
+
+@pytest.mark.parametrize("kind", ["waits", "waits_apart"])
+def test_a_copy_that_an_application_forks_as_it_is_loaded_ends_then(
+    database_url: str, db: Connection[TupleRow], kind: str
+) -> None:
+    """Before it is a child, or serves one."""
+    with child(database_url, register(db), app="tests.support.forked_app:tasks"):
+        assert ("succeeded", 0, None) == ending(db, insert(db, kind))

@@ -106,6 +106,8 @@ def test_a_lane_of_a_full_kind_is_said_to_be_full(
     queued = db.execute(passed_over).fetchall()[0][0]
 
     assert ("queued", "full") == (queued["state"], queued["blocked_by"])
+    for each in (queued, answer):
+        assert "its `concurrency` is reached" in each["sentence"]
     assert 'lanes_blocked{reason="paused"} 0.0' in series()
     assert "full" == answer["blocked_by"]
     assert {"full"} == {*answer["waited"]["tenant"]["blocked_seconds"]}

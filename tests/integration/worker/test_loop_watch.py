@@ -15,8 +15,6 @@ from tests.support.children import RunningChild, ending
 from tests.support.dispatching import dispatch_all, insert
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.any_server
-
 BLOCKED_SECONDS = 1.0
 SLOTS = 4
 
@@ -186,6 +184,8 @@ def test_while_the_loop_is_blocked_nothing_is_claimed(
         " FROM fairlead.job_history w, fairlead.job_history b WHERE w.id = %s AND b.id = %s",
         [BLOCKED_SECONDS, waiting, blocker],
     ).fetchall()
+    claims = "SELECT count(*) FROM fairlead.receipts WHERE %s = ANY (claimed)"
+    assert (1,) == db.execute(claims, [waiting]).fetchone()  # nor before, and handed back
 
 
 def test_what_was_claimed_together_with_a_blocker_is_returned_while_it_blocks(

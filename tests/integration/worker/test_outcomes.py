@@ -129,17 +129,18 @@ def test_a_result_that_cannot_be_stored_fails_the_job_with_a_sentence(
     assert str(error).startswith(sentence)
 
 
-def test_an_unknown_kind_fails_with_the_kinds_that_there_are(
+def test_an_unknown_kind_waits_with_the_kinds_that_there_are(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
-    """Unknown kind → clear failure, not a crash loop."""
+    """Unknown kind → a sentence, no attempt used, and no series of its own."""
     state, _, error, attempt = ends(db, insert(db, "ecko"))
 
-    assert ("failed", 1) == (state, attempt)
-    assert str(error).startswith("no handler for kind 'ecko'; this application has: asks, ")
+    assert ("scheduled", 0) == (state, attempt)
+    words = "unhandled: no worker of its pool has a handler for kind 'ecko'"
+    assert str(error).startswith(f"{words}; this application has: asks, ")
     until(
-        lambda: running.counted("jobs_finished_total", "default", "other", "failed"),
-        what="the count of the failure, under no kind of its own",
+        lambda: running.counted("attempts_ended_total", "default", "other", "unhandled"),
+        what="the count, under no kind of its own",
     )
 
 

@@ -10,6 +10,7 @@ from psycopg.rows import TupleRow
 
 from tests.chaos.fleet import Fleet, Program, fleet
 from tests.support.dispatching import dispatch_all
+from tests.support.programs import forked
 from tests.support.waiting import until
 from tests.support.worker_children import children_of
 
@@ -167,7 +168,7 @@ def test_a_restarted_container_takes_its_jobs_back_before_its_lease_ends(
 ) -> None:
     """A worker that starts under a dead predecessor's name releases its jobs at once."""
     long_lease = {"FAIRLEAD_WORKER_LEASE_SECONDS": "600"}
-    with fleet(database_url, tmp_path, long_lease) as made, made.connect() as db:
+    with fleet(database_url, tmp_path, long_lease, starts=forked) as made, made.connect() as db:
         former = made.worker("pod")
         (job_id,) = made.insert("nap", 1000)
         dispatch_all(db)

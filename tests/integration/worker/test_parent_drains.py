@@ -14,6 +14,7 @@ from tests.chaos.fleet import Fleet, Program
 from tests.support.dispatching import dispatch_all
 from tests.support.drains import POD, drained_at, lift, mark
 from tests.support.health import listening_port, page
+from tests.support.programs import forked
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.any_server
@@ -22,7 +23,9 @@ pytestmark = pytest.mark.any_server
 @pytest.fixture
 def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
     """Yield a fleet of one pod."""
-    with programs.fleet(database_url, tmp_path, {"FAIRLEAD_POD_UID": POD}) as made:
+    with programs.fleet(
+        database_url, tmp_path, {"FAIRLEAD_POD_UID": POD}, starts=forked
+    ) as made:
         yield made
 
 
@@ -53,7 +56,9 @@ def test_an_idle_worker_is_empty_at_once_and_no_longer_ready(
 ) -> None:
     """A NOTIFY with the pod's id renews at once, and what is not ready is deleted first."""
     slow = {"FAIRLEAD_WORKER_LEASE_SECONDS": "300", "FAIRLEAD_WORKER_RENEW_SECONDS": "60"}
-    with programs.fleet(database_url, tmp_path, {"FAIRLEAD_POD_UID": POD, **slow}) as fleet:
+    with programs.fleet(
+        database_url, tmp_path, {"FAIRLEAD_POD_UID": POD, **slow}, starts=forked
+    ) as fleet:
         worker = podded(fleet)
         before = ready(worker)
 
@@ -127,7 +132,9 @@ def test_a_mark_that_lapses_in_an_outage_is_over_after_it(
     own_server: Server, tmp_path: Path
 ) -> None:
     """By the database's clock, which goes on while it is away; the worker waits for it."""
-    with programs.fleet(own_server.url, tmp_path, {"FAIRLEAD_POD_UID": POD}) as fleet:
+    with programs.fleet(
+        own_server.url, tmp_path, {"FAIRLEAD_POD_UID": POD}, starts=forked
+    ) as fleet:
         worker = podded(fleet)
         with fleet.connect() as db:
             mark(db)
@@ -151,7 +158,9 @@ def test_a_mark_that_holds_through_an_outage_is_obeyed_after_it(
     own_server: Server, tmp_path: Path
 ) -> None:
     """A worker that lost its lease meanwhile comes back marked."""
-    with programs.fleet(own_server.url, tmp_path, {"FAIRLEAD_POD_UID": POD}) as fleet:
+    with programs.fleet(
+        own_server.url, tmp_path, {"FAIRLEAD_POD_UID": POD}, starts=forked
+    ) as fleet:
         worker = podded(fleet)
         with fleet.connect() as db:
             mark(db)
@@ -221,7 +230,7 @@ def test_suspect_jobs_end_under_a_mark_and_those_that_wait_go_back(
 ) -> None:
     """They are the parent's: the child that has sent them away does not know of them."""
     one = {"FAIRLEAD_POD_UID": POD, "FAIRLEAD_QUARANTINE_PROCESSES": "1"}
-    with programs.fleet(database_url, tmp_path, one) as fleet:
+    with programs.fleet(database_url, tmp_path, one, starts=forked) as fleet:
         podded(fleet, concurrency=2)
         held = fleet.insert("held", 0, 2)
         db.execute("UPDATE fairlead.jobs SET suspect = true")

@@ -26,7 +26,7 @@ from fairlead_worker.parent.lease_thread import (
     MarkedDead,
 )
 from fairlead_worker.parent.registration import Registration
-from fairlead_worker.parent.worker_store import HandBackResult
+from fairlead_worker.parent.worker_store import HandBackResult, Kinds
 from fairlead_worker.settings import WorkerSettings
 from tests.conftest import Connect
 from tests.support.waiting import until
@@ -80,7 +80,7 @@ class Worker:
 
     def register(self) -> int:
         """Get a row and wait for it."""
-        self.list.register()
+        self.list.register(Kinds({}))
         self.see(lambda: self.list.worker_id is not None, "a registration")
         assert self.list.worker_id is not None
         return self.list.worker_id
@@ -326,7 +326,7 @@ def test_leaving_marks_the_row_dead_and_returns_what_it_held(
         worker_id = worker.register()
         job_id, _ = leased_job(db, worker_id)
 
-        worker.list.deregister()
+        worker.list.deregister(begun=frozenset())
         worker.see(lambda: worker.list.deregistered, "leaving")
 
     assert "dead" == state_of(db, worker_id)
@@ -354,7 +354,7 @@ def test_a_worker_waits_for_a_schema_that_is_not_there_yet(own_server: Server) -
     with psycopg.connect(own_server.url, autocommit=True) as connection:
         connection.execute("ALTER SCHEMA fairlead RENAME TO later")
         with working(Worker(config_for(own_server.url))) as worker:
-            worker.list.register()
+            worker.list.register(Kinds({}))
             worker.see(lambda: _waits(connection), "an attempt")
             connection.execute("ALTER SCHEMA later RENAME TO fairlead")
 

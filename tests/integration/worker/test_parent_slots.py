@@ -13,6 +13,7 @@ from tests.chaos import fleet as programs
 from tests.chaos.fleet import Fleet, Program
 from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
+from tests.support.programs import forked
 from tests.support.waiting import until
 from tests.support.worker_children import children_of
 
@@ -43,7 +44,9 @@ class Gated:
 def gated(database_url: str, tmp_path: Path) -> Iterator[Gated]:
     """Yield a fleet whose gate is closed."""
     gate = tmp_path / "gate"
-    with programs.fleet(database_url, tmp_path, {"SLOW_APP_GATE": str(gate)}) as made:
+    with programs.fleet(
+        database_url, tmp_path, {"SLOW_APP_GATE": str(gate)}, starts=forked
+    ) as made:
         yield Gated(made, gate)
 
 
@@ -98,7 +101,7 @@ def test_a_worker_that_stops_offers_no_slots(
     database_url: str, db: Connection[TupleRow], tmp_path: Path
 ) -> None:
     """It claims nothing more, so jobs dispatched for it would wait."""
-    with programs.fleet(database_url, tmp_path) as made:
+    with programs.fleet(database_url, tmp_path, starts=forked) as made:
         worker = made.worker(more="--grace-seconds 10")
         made.insert("nap", 3000)
         dispatch_all(db)

@@ -64,8 +64,22 @@ def test_an_application_that_cannot_be_loaded_is_one_sentence_and_exit_code_2(
     code, said = refused(database_url, tmp_path, "--app", "shop:tasks")
 
     assert (2, 1) == (code, len(said)), said
-    assert "no_such_package" in said[0]
+    why = "ModuleNotFoundError: No module named 'no_such_package'"
+    assert f"fairlead: cannot load app 'shop:tasks': {why}, at {tmp_path}/shop.py:1" == said[0]
     assert [] == db.execute("SELECT 1 FROM fairlead.workers WHERE state <> 'dead'").fetchall()
+
+
+def test_an_application_that_exits_as_it_loads_is_one_sentence_and_exit_code_2(
+    database_url: str, tmp_path: Path
+) -> None:
+    """`sys.exit` for a missing setting is no crash, and no reason to start again."""
+    (tmp_path / "shop.py").write_text("import sys\n\nsys.exit('set SHOP_URL')\n")
+
+    code, said = refused(database_url, tmp_path, "--app", "shop:tasks")
+
+    place = f"{tmp_path}/shop.py:3"
+    assert (2, 1) == (code, len(said)), said
+    assert f"'shop:tasks': SystemExit: set SHOP_URL, at {place}" in said[0]
 
 
 def test_an_application_that_cannot_be_loaded_waits_for_no_database(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
 """A child sends suspect jobs to the parent, and a quarantine process runs what it is sent."""
 
-import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker.ipc import messages
 from tests.support.children import child, ending, endings, quarantine_child, register
 from tests.support.dispatching import dispatch_all, insert
-
-pytestmark = pytest.mark.any_server
 
 _LEASE = """
     UPDATE fairlead.work_queue SET worker = %s, token = nextval('fairlead.tokens'),

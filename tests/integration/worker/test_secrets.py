@@ -9,7 +9,8 @@ from psycopg import Connection, Error
 from psycopg.rows import TupleRow
 
 from fairlead import policy_storage
-from fairlead.client import NewJob, enqueue, enqueue_many
+from fairlead.client import enqueue, enqueue_many
+from fairlead.new_jobs import NewJob
 from tests.chaos.fleet import Fleet
 from tests.integration.conftest import Fairlead
 from tests.support.canary_app import KINDS, SECRETS, canary
@@ -38,6 +39,11 @@ JOB = NewJob(
 )
 SAID = {"attempt.failed"}
 """What logs the first line of an error that a handler has raised: its text is its author's."""
+_STORED = b"""
+SELECT string_agg(error, E'\\n') FROM (
+    SELECT error FROM fairlead.attempt_errors
+    UNION ALL SELECT error FROM fairlead.job_history) e
+"""
 
 
 @pytest.fixture
@@ -98,6 +104,10 @@ def test_what_a_job_carries_is_in_no_log_metric_or_trace(
     assert [] == found_in(pages, *SECRETS, "error")
     assert len(collector.spans) > len(KINDS)
     assert [] == found_in(repr(collector.spans), *SECRETS)
+    (stored,) = db.execute(_STORED).fetchone() or ("",)
+    assert canary("error") in stored
+    assert "caused by KeyError: 19" in stored
+    assert [] == found_in(stored, *SECRETS)
     events = {"attempt.failed", "child.overran", "child.died", "progress.not_stored"}
     assert {"ending.refused"} | events <= {json.loads(line)["event"] for line in logs}
 

@@ -90,10 +90,10 @@ def test_a_cancelled_function_that_does_not_look_is_overdue_for_the_parent(
 
 
 @pytest.mark.parametrize("kind", ["makes_room", "makes_room_in_thread", "makes_room_apart"])
-def test_a_run_that_makes_room_is_released_with_its_last_progress(
+def test_a_run_that_makes_room_is_released_with_its_last_checkpoint(
     running: RunningChild, db: Connection[TupleRow], kind: str
 ) -> None:
-    """What it noted as it stopped is the checkpoint of the next run; no attempt counts."""
+    """What it said as it stopped is what the next run goes on from; no attempt counts."""
     job_id = insert(db, kind)
     (entry,) = running.runs()
 

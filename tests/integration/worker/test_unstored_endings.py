@@ -80,7 +80,8 @@ def no_partition(db: Connection[TupleRow]) -> Generator[None]:
     for name, _ in rows:
         db.execute(detach.format(Identifier(name)))
     yield
-    for name, bound in rows:
+    # The default one last: what is stored meanwhile would stand in the way of the others.
+    for name, bound in sorted(rows, key=lambda row: row[1] == "DEFAULT"):
         db.execute(attach.format(Identifier(name)).as_string().encode() + str(bound).encode())
 
 

@@ -1,14 +1,15 @@
 """Candidates for a Lease on a clock that a test moves: calls take time, get lost, come late.
 
 Each candidate has a clock of its own, begun anywhere and running at its own rate. The server
-has one record and refuses writes at an older version. After everything that happens it is
-checked that no two candidates trust the Lease at once.
+has one record, which may be deleted, and refuses writes at an older version. After everything
+that happens it is checked that no two candidates trust the Lease at once.
 """
 
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
 from itertools import count
 from random import Random
 
@@ -18,13 +19,22 @@ from fairlead_autoscaler.election.elector import Election, Lease, NextStep
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
+class Refusal(Enum):
+    """Why a request changed nothing."""
+
+    MISSING = auto()
+    CONFLICT = auto()
+
+
 @dataclass(eq=False)
 class World:
     """The server, its clock, and all candidates for the Lease."""
 
     random: Random
     now: float = 0.0
-    record: Lease = field(default_factory=lambda: Lease(version="0"))
+    record: Lease | None = field(default_factory=lambda: Lease(version="0"))
+    """None: it is missing."""
+    versions: "count[int]" = field(default_factory=lambda: count(1))
     candidates: list["Candidate"] = field(default_factory=list["Candidate"])
     latency_seconds: float = 0.02
     """At most, of one way."""
@@ -46,13 +56,14 @@ class World:
         heapq.heappush(self._happens, (max(when, self.now), next(self._order), what))
 
     def advance(self, seconds: float) -> None:
-        """Let time go by, and everything happen that happens in it."""
+        """Let time go by, and everything happen in it; what happens may take time as well."""
         until = self.now + seconds
         while self._happens and self._happens[0][0] <= until:
-            self.now, _, what = heapq.heappop(self._happens)
+            when, _, what = heapq.heappop(self._happens)
+            self.now = max(self.now, when)
             what()
             self.check()
-        self.now = until
+        self.now = max(self.now, until)
         self.check()
 
     def advance_until(self, condition: Callable[[], bool], *, seconds: float) -> float:
@@ -84,13 +95,19 @@ class World:
         self.at(self.now, candidate.wake)
         return candidate
 
-    def took_effect(self, record: Lease | None) -> Lease | None:
-        """Read the record, or replace it; None: refused."""
+    def delete(self) -> None:
+        """Delete the record, as a tool does that prunes what it does not know."""
+        self.record = None
+
+    def took_effect(self, record: Lease | None) -> "Lease | Refusal":
+        """Read the record, replace it, or create it if it names no version."""
         if record is None:
-            return self.record
-        if record.version != self.record.version:
-            return None
-        self.record = replace(record, version=str(int(record.version) + 1))
+            return self.record or Refusal.MISSING
+        if self.record is None and record.version:
+            return Refusal.MISSING
+        if record.version != (self.record.version if self.record else ""):
+            return Refusal.CONFLICT
+        self.record = replace(record, version=str(next(self.versions)))
         return self.record
 
 
@@ -143,7 +160,7 @@ class Candidate:
             self._rest()
             return
         record = None
-        if following is NextStep.WRITE:
+        if following is not NextStep.READ:
             day = NOON + timedelta(seconds=self.world.now)
             record = elector.record_to_write(self.election, day)
         self._send(record)
@@ -179,7 +196,7 @@ class Candidate:
         self,
         call: int,
         record: Lease | None,
-        answer: Lease | None,
+        answer: Lease | Refusal,
         started_at: float,
     ) -> None:
         if self._waits(lambda: self._answered(call, record, answer, started_at)):
@@ -188,8 +205,10 @@ class Candidate:
             return
         self._call += 1
         self._waiting = False
-        if answer is None:
+        if answer is Refusal.CONFLICT:
             self.election = elector.after_conflict(self.election)
+        elif isinstance(answer, Refusal):
+            self.election = elector.after_missing(self.election, self.clock())
         elif record is not None:
             self.election = elector.after_write(
                 self.election, answer, started_at=started_at, now=self.clock()
@@ -237,5 +256,5 @@ class Candidate:
         return not self.alive
 
 
-def _ignored(_answer: Lease | None) -> None:
+def _ignored(_answer: Lease | Refusal) -> None:
     """Drop the answer."""

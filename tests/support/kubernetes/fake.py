@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.decision.inputs import ContainerDefaults, Deployment, QuotaLimit
 from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.kube.port import (
     ClusterSnapshot,
@@ -44,11 +44,15 @@ class FakeKube:
     """By pool."""
     missing: tuple[str, ...] = ()
     policy: Documents = field(default_factory=lambda: Documents(live=None, values=None))
-    record: Lease = field(default_factory=lambda: Lease(version="1"))
+    record: Lease | None = field(default_factory=lambda: Lease(version="1"))
     status_data: dict[str, str] = field(default_factory=dict[str, str])
     events: list[Event] = field(default_factory=list[Event])
     targets: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     quota: int | None = None
+    """Pods that the namespace may have; None: no quota counts them."""
+    quota_limits: tuple[QuotaLimit, ...] = ()
+    """What other quotas limit."""
+    defaults: ContainerDefaults = field(default_factory=ContainerDefaults)
     calls: list[str] = field(default_factory=list[str])
     """Every request by the name of its method; `look` and `documents` are none."""
     _faults: defaultdict[str, list[KubeError]] = field(
@@ -123,14 +127,20 @@ class FakeKube:
             deployment, replicas=replicas, owner=owner, version=self._next()
         )
 
-    def edit(self, *, live: str | None = None, values: str | None = None) -> None:
+    def edit(
+        self,
+        *,
+        live: str | None = None,
+        values: str | None = None,
+        writers: tuple[str, ...] = (),
+    ) -> None:
         """Change what the ConfigMaps hold; None: as it was."""
         self.policy = Documents(
-            live=self.policy.live if live is None else self._document("policy", live),
+            live=self.policy.live if live is None else self._document("policy", live, writers),
             values=(
                 self.policy.values
                 if values is None
-                else self._document("policy-values", values)
+                else self._document("policy-values", values, writers)
             ),
         )
         self.changed()
@@ -188,13 +198,25 @@ class FakeKube:
     def lease(self) -> Lease:
         """Return the Lease."""
         self._called("lease")
+        if self.record is None:
+            raise NotFoundError("there is no Lease")
         return self.record
 
     def write_lease(self, lease: Lease) -> Lease:
         """Replace the Lease."""
         self._called("write_lease")
+        if self.record is None:
+            raise NotFoundError("there is no Lease")
         if lease.version != self.record.version:
             raise ConflictError(f"the lease is at {self.record.version}, not {lease.version}")
+        self.record = replace(lease, version=self._next())
+        return self.record
+
+    def create_lease(self, lease: Lease) -> Lease:
+        """Create the Lease."""
+        self._called("create_lease")
+        if self.record is not None:
+            raise ConflictError("there is a Lease")
         self.record = replace(lease, version=self._next())
         return self.record
 
@@ -203,10 +225,19 @@ class FakeKube:
         self._called("autoscalers")
         return dict(self.targets)
 
-    def quota_pods(self) -> int | None:
-        """Return how many pods the quota would let be added."""
-        self._called("quota_pods")
-        return self.quota
+    def quotas(self) -> tuple[QuotaLimit, ...]:
+        """Return what quotas limit."""
+        self._called("quotas")
+        if self.quota is None:
+            return self.quota_limits
+        left = 1000 * (self.quota - len(self.pods))
+        pods = QuotaLimit(quota="q", resource="pods", hard=str(self.quota), left=left)
+        return (pods, *self.quota_limits)
+
+    def container_defaults(self) -> ContainerDefaults:
+        """Return what LimitRanges fill in."""
+        self._called("container_defaults")
+        return self.defaults
 
     # How.
 
@@ -225,8 +256,14 @@ class FakeKube:
         self._version += 1
         return str(self._version)
 
-    def _document(self, name: str, text: str) -> Document:
-        return Document(name=name, uid=f"uid-{name}", text=text, version=self._next())
+    def _document(self, name: str, text: str, writers: tuple[str, ...]) -> Document:
+        return Document(
+            name=name,
+            uid=f"uid-{name}",
+            text=text,
+            version=self._next(),
+            writers=writers,
+        )
 
     def _add_pod(self, pool: str) -> None:
         self._made += 1

@@ -45,7 +45,11 @@ def main() -> None:
         prometheus.program()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # after the last line, too
         with stopping(stop=(stop := threading.Event()), again=threading.Event()):
-            _run(given.rules.absolute(), given.dashboards, stop, seconds=given.seconds)
+            try:
+                _run(given.rules.absolute(), given.dashboards, stop, seconds=given.seconds)
+            except (PostgresError, PrometheusError):
+                if not stop.is_set():  # what has just been forked hears Ctrl-C too, and ends
+                    raise
             _print("stopped")
     except (PostgresError, PrometheusError) as error:
         refuse(str(error))

@@ -12,10 +12,10 @@ from fairlead.db.connect import connect
 from fairlead.db.statements import load
 from fairlead.policy_storage import store
 from fairlead.settings import DatabaseSettings
-from fairlead_cli.dev.command import install
 from fairlead_cli.dev.fleet import Fleet, Program, Say
 from fairlead_cli.dev.ports import free_port
 from fairlead_cli.dev.postgres import Server
+from fairlead_cli.dev.running import install
 from tests.support import tree
 from tests.support.observed import schedule, targets
 from tests.support.observed.prometheus import Prometheus

@@ -238,6 +238,7 @@ def test_what_goes_wrong_with_the_words_interrupts_no_job() -> None:
     assert found.late_share < 0.05
 
 
+@pytest.mark.long
 def test_the_quick_form_keeps_its_lines() -> None:
     """A change that makes the decision worse fails a test."""
     assert [] == [

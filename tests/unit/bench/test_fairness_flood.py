@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from bench.fairness import flood
 from bench.fairness.contenders.registry import Race, contender
 from bench.fairness.contenders.simulation import simulate
@@ -20,6 +22,7 @@ def played(name: str) -> tuple[JobOutcome, ...]:
     return simulate(TRACE, given.policy(race), given.fleet, WORKLOAD.until_us)
 
 
+@pytest.mark.long
 def test_the_picture_compares_the_quiet_tenants_waits_while_the_flood_waits(
     tmp_path: Path,
 ) -> None:

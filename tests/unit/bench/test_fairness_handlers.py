@@ -5,11 +5,12 @@ import pytest
 from bench.fairness.scenes import handler_attacks
 from bench.fairness.scenes.handler_attacks import ATTACKS
 from bench.fairness.scenes.neighbours import Job
+from tests.support import handler_attacks as simulation
 from tests.support.adversaries import LIAR, QUIET, VICTIMS
 
 
 def test_the_worst_handler_counts_by_each_target() -> None:
-    """Where a worker breaks, a quiet tenant may wait until it is back."""
+    """Where a process breaks, and nowhere else, a quiet tenant may wait until it is back."""
     without = {"share_without": 0.8, "quiet_p99_without_seconds": 0.1}
     charged = {"charged_over_held": 0.9, "quiet_charged_over_held": 1.1}
     found = handler_attacks.worst(
@@ -25,6 +26,7 @@ def test_the_worst_handler_counts_by_each_target() -> None:
             "blocks the loop": {"share": 0.8, "quiet_p99_seconds": 0.4, **without},
             "dies every 3 s": {"share": 0.8, "quiet_p99_seconds": 3.0, **without},
             "ignores its timeout": {"share": 0.8, "quiet_p99_seconds": 0.1, **without},
+            "extends for ever": {"share": 0.8, "quiet_p99_seconds": 0.5, **without},
         }
     )
 
@@ -34,7 +36,7 @@ def test_the_worst_handler_counts_by_each_target() -> None:
         "quiet_charged_over_held": 1.1,
         "held_over_limit": 1.25,
         "share_over_without": 0.5,
-        "quiet_p99_over_without": 4.0,
+        "quiet_p99_over_without": 5.0,
         "quiet_p99_beside_breaks_seconds": 3.0,
     } == found
 
@@ -51,6 +53,21 @@ def test_a_single_attack_has_the_targets_that_are_its_own() -> None:
         "quiet_p99_over_without": 2.0,
         "held_over_limit": 0.0,
     } == found
+
+
+def test_every_attack_is_one_that_is_simulated() -> None:
+    """And has what is compared with the targets there, but for what the quiet is charged."""
+    assert list(simulation.ATTACKS) == list(ATTACKS)
+
+    found = handler_attacks.worst(handler_attacks.simulated_figures(["completes early"]))
+
+    assert {
+        "share",
+        "share_over_without",
+        "charged_over_held",
+        "quiet_p99_over_without",
+        "held_over_limit",
+    } == set(found)
 
 
 def test_harmful_jobs_come_once_or_again_and_again() -> None:

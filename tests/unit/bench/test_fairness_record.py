@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bench.fairness.arguments import arguments
+from bench.fairness.results.figures import Figures
 from bench.fairness.results.outcome import Outcome
 from bench.fairness.results.record import PAGE, part_of, with_scenes
 from bench.fairness.results.report import Run
@@ -42,6 +43,19 @@ def test_scenes_replace_their_own_rows_and_say_with_what_they_were_measured() ->
     assert 1 == figures.count("**FLOODS**: ")
     assert "| one flood | - | 0.200 s |" in figures
     assert rest(page) == rest(text)
+
+
+def test_rows_have_their_numbers_in_the_list_of_attacks() -> None:
+    """A reader goes from one to the other."""
+    workload = load(FOLDER / "HANDLERS.toml")
+    rows: dict[str, Figures] = {"empty jobs": {"share": 0.9}, "another": {"share": 0.8}}
+    outcome = replace(floods(0.5), name="HANDLERS", workload=workload, measured=rows)
+
+    figures = part_of(with_scenes(PAGE.read_text("utf-8"), [[outcome]], RUN), "attacks")
+
+    assert "| no. | | before share | share |" in figures
+    assert "| 16 | empty jobs | - | 0.9000 |" in figures
+    assert "| - | another | - | 0.8000 |" in figures
 
 
 def rest(text: str) -> list[str]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fairlead_cli import clamped
+from fairlead.inspection import clamped
 from fairlead_cli.output import tables
 
 

@@ -6,7 +6,17 @@ from fairlead_cli.main import app, run
 
 
 @pytest.mark.parametrize(
-    "group", [(), ("autoscaler",), ("jobs",), ("policy",), ("schedules",), ("workers",)]
+    "group",
+    [
+        (),
+        ("autoscaler",),
+        ("dev",),
+        ("jobs",),
+        ("policy",),
+        ("roles",),
+        ("schedules",),
+        ("workers",),
+    ],
 )
 def test_a_list_of_commands_says_of_each_a_whole_sentence(
     group: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -23,7 +33,10 @@ def test_a_list_of_commands_says_of_each_a_whole_sentence(
 
 def test_whatever_answers_takes_json(capsys: pytest.CaptureFixture[str]) -> None:
     """Programs that go on log instead, and a trace is JSON in any case."""
-    without_json = {("dev",), ("scheduler",), ("worker",), ("trace", "export")}
+    without_json = {
+        *(("console",), ("dev",), ("scheduler",), ("worker",)),
+        ("trace", "export"),
+    }
     commands: set[tuple[str, ...]] = {(str(each.name),) for each in app.registered_commands}
     for group in app.registered_groups:
         assert group.typer_instance is not None

@@ -8,7 +8,7 @@ import pytest
 
 SLOW = (
     "cel_expr_python",
-    "fairlead_cli.doctor.setup",
+    "fairlead.inspection.doctor.setup",
     "fairlead.settings",
     "psycopg",
     "pydantic_settings",
@@ -31,6 +31,20 @@ def test_what_is_slow_to_import_is_imported_when_it_is_needed(words: list[str]) 
     )
 
     assert "" == done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("module", ["fairlead", "fairlead_cli"])
+def test_the_command_is_a_module_too(module: str) -> None:
+    """Where no script is on the path; it calls itself by its name."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, "jobs", "zz"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    said = "fairlead: No such command 'zz' (see `fairlead jobs --help`)\n"
+    assert (2, said) == (done.returncode, done.stderr)
 
 
 def test_services_load_neither_rich_nor_without_rules_what_reads_conditions() -> None:

@@ -18,11 +18,21 @@ def test_the_handlers_of_the_page_run() -> None:
     shown = ModuleType("shown")
     exec("\n".join(BLOCK.findall(tree.text(PAGE))), shown.__dict__)  # noqa: S102 - our own page
     tasks = cast("fairlead.Tasks", shown.__dict__["tasks"])
-    recorder = testing.AttemptRecorder()
+    recorder, charge = testing.AttemptRecorder(), tasks.handlers["charge_card"]
 
     assert 2 == testing.run(tasks, "export", {"rows": 2}, recorder=recorder)
     assert ((0.5, "row 1"), (1.0, "row 2")) == recorder.progress
-    assert ["book", "export", "index", "send_mail"] == sorted(tasks.handlers)
+    assert (5, 480) == (charge.max_attempts, charge.backoff and charge.backoff(3))
+    assert [
+        "book",
+        "charge_card",
+        "export",
+        "import",
+        "index",
+        "pay_out",
+        "send_mail",
+        "send_receipt",
+    ] == sorted(tasks.handlers)
 
 
 def test_the_handler_of_the_page_that_makes_room_goes_on_where_it_was() -> None:
@@ -30,9 +40,9 @@ def test_the_handler_of_the_page_that_makes_room_goes_on_where_it_was() -> None:
     shown = ModuleType("shown")
     exec("\n".join(BLOCK.findall(tree.text(PAGE))), shown.__dict__)  # noqa: S102 - our own page
     tasks = cast("fairlead.Tasks", shown.__dict__["tasks"])
-    recorder = testing.AttemptRecorder(checkpoint="2")
+    recorder = testing.AttemptRecorder(checkpoint=2)
 
     assert 4 == testing.run(tasks, "index", {"pages": 4}, recorder=recorder)
 
-    assert ((0.75, "3"), (1.0, "4")) == recorder.progress
+    assert (3, 4) == recorder.checkpoints
     assert tasks.handlers["index"].evictable

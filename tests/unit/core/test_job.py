@@ -14,6 +14,7 @@ class Recorder:
 
     def __init__(self, *, cancelled: bool = False) -> None:
         self.cancelled = cancelled
+        self.max_attempts = 7
         self.deadline = datetime(2026, 11, 21, tzinfo=UTC)
         self.said: list[object] = []
 
@@ -25,6 +26,15 @@ class Recorder:
     def report(self, fraction: float, note: str) -> None:
         """Note it."""
         self.said.append((fraction, note))
+
+    def save_checkpoint(self, text: str) -> None:
+        """Note it."""
+        self.said.append(text)
+
+    def stores_checkpoint(self, text: str) -> bool:
+        """Note it; there is no database."""
+        self.said.append(("stores", text))
+        return False
 
     def completes(self) -> bool:
         """Note it; there is no database."""
@@ -43,6 +53,7 @@ def test_a_job_says_what_was_claimed() -> None:
 
     assert (7, 9, "send", "default", "") == (one.id, one.token, one.kind, one.queue, one.tenant)
     assert (1, 5) == (one.attempt, one.max_attempts)
+    assert 7 == job(claimed(7, 9)._replace(max_attempts=0)).max_attempts
     assert {"to": [1, None]} == one.payload
     assert {"trace": "x"} == one.headers
     assert {} == job(claimed(7, 9)).headers
@@ -108,3 +119,46 @@ class _NoCursor:
     def fetchall(self) -> list[object]:
         """Fail the test."""
         raise AssertionError
+
+
+@pytest.mark.parametrize(("first", "second"), [(None, _NoCursor()), (_NoCursor(), None)])
+def test_all_checkpoints_of_an_attempt_have_a_connection_or_none(
+    first: _NoCursor | None, second: _NoCursor | None
+) -> None:
+    """One that waits to be stored could otherwise replace a later one that is committed."""
+    recorder = Recorder()
+    held = job(claimed(7, 9), recorder)
+    for number in range(2):
+        say(held, number, first)
+
+    with pytest.raises(ValueError, match="job 7 has checkpoints with a connection and without"):
+        say(held, 2, second)
+
+    assert recorder.said == (
+        ["0", "1"] if first is None else [("stores", "0"), ("stores", "1")]
+    )
+    say(job(claimed(7, 10), recorder), 2, second)
+
+
+def say(held: fairlead.Job, number: int, on: _NoCursor | None) -> None:
+    """Say from where a job goes on, over a connection or none."""
+    if on is None:
+        held.checkpoint(number)
+    else:
+        held.checkpoint(number, on)
+
+
+def test_a_checkpoint_is_json_of_a_bounded_length() -> None:
+    """It is refused where it is given, and what the row says is parsed."""
+    recorder = Recorder()
+    row = claimed(7, 9)._replace(checkpoint='{"row": 7}')
+
+    job(row, recorder).checkpoint([1, {"a": "é"}])
+
+    assert ['[1,{"a":"é"}]'] == recorder.said
+    assert {"row": 7} == job(row).checkpoint_value
+    assert job(claimed(7, 9)).checkpoint_value is None
+    with pytest.raises(
+        ValueError, match="checkpoint is 65,538 bytes of JSON, more than 65,536"
+    ):
+        job(row).checkpoint("x" * 65_536)

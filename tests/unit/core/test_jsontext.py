@@ -1,8 +1,13 @@
 """JSON goes to PostgreSQL only if PostgreSQL takes it."""
 
+from collections import UserDict, UserList, deque
+from types import MappingProxyType
+
 import pytest
 
 from fairlead.jsontext import encode
+
+EMPTY: dict[str, object] = {}
 
 
 def nested(levels: int) -> list[object]:
@@ -19,6 +24,8 @@ def nested(levels: int) -> list[object]:
         ({"a": [1, 2.5, None, True]}, '{"a":[1,2.5,null,true]}'),
         ("Grüße, 世界 😀", '"Grüße, 世界 😀"'),
         ((1, 2), "[1,2]"),
+        (MappingProxyType({"a": deque([MappingProxyType(EMPTY)])}), '{"a":[{}]}'),
+        ({"a": UserList([UserDict({"b": range(2)})])}, '{"a":[{"b":[0,1]}]}'),
         ("a \\u0000 that is spelt out", '"a \\\\u0000 that is spelt out"'),
         (nested(500), "[" * 500 + "]" * 500),
         ([nested(1)] * 501, "[" + ",".join(["[]"] * 501) + "]"),
@@ -40,6 +47,8 @@ _CIRCLE.append(_CIRCLE)
         (float("-inf"), "result cannot be written as JSON: .*"),
         ({1, 2}, "result cannot be written as JSON: Object of type set"),
         (b"bytes", "result cannot be written as JSON: Object of type bytes"),
+        ([bytearray(1)], "result cannot be written as JSON: Object of type bytearray"),
+        (memoryview(b"a"), "result cannot be written as JSON: Object of type memoryview"),
         ("half \ud83d", "result cannot be written as JSON: .*surrogates"),
         ([10**5000], "result cannot be written as JSON: .*digits"),
         (_CIRCLE, "result cannot be written as JSON: .*"),
@@ -47,6 +56,7 @@ _CIRCLE.append(_CIRCLE)
         ({"\\\0": 1}, "result holds the NUL character"),
         (nested(501), "result is nested more than 500 deep"),
         ({"a": nested(500)}, "result is nested more than 500 deep"),
+        (UserDict({"a": nested(500)}), "result is nested more than 500 deep"),
         ("x" * 1024 * 1024, "result is 1,048,578 bytes of JSON, more than 1,048,576"),
     ],
 )

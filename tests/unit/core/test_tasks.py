@@ -1,14 +1,16 @@
 """Handlers are registered by kind, and a wrong registration is refused with a sentence."""
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import fairlead
-from fairlead.tasks import AppError, load
+from fairlead.application import AppError, load
 
 
 async def _waits(_job: fairlead.Job) -> None:
@@ -30,7 +32,7 @@ class _Callable:
     ("function", "runs_on"), [(_waits, "loop"), (_Callable(), "loop"), (_works, "thread")]
 )
 def test_what_a_function_is_says_where_it_runs(
-    function: Callable[[fairlead.Job], object], runs_on: str
+    function: Callable[[fairlead.Job], Awaitable[None] | None], runs_on: str
 ) -> None:
     """`async def` runs on the loop, `def` in a thread, and in a process when asked."""
     tasks = fairlead.Tasks()
@@ -41,13 +43,104 @@ def test_what_a_function_is_says_where_it_runs(
     assert [runs_on, "process"] == [each.runs_on for each in tasks.handlers.values()]
 
 
-def test_a_decorated_function_is_returned_unchanged() -> None:
+def test_a_decorated_function_is_called_as_before() -> None:
     """An application can call its own handlers."""
     tasks = fairlead.Tasks()
 
-    assert _works is tasks.handler("work", timeout=timedelta(minutes=1), concurrency=2)(_works)
+    task = tasks.handler("work", timeout=timedelta(minutes=1), concurrency=2)(_works)
+    assert _works is task.function
     assert 60.0 == tasks.handlers["work"].timeout_seconds
     assert 2 == tasks.handlers["work"].concurrency
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1_000_001])
+def test_a_limit_in_the_fleet_is_one_at_least(limit: int) -> None:
+    """None is none, and a process may have its own beside it."""
+    tasks = fairlead.Tasks()
+    tasks.handler("x", concurrency=1, fleet_concurrency=3)(_works)
+    tasks.handler("y")(_works)
+
+    limits = [each.fleet_concurrency for each in tasks.handlers.values()]
+    assert [3, None] == limits
+    with pytest.raises(ValueError, match="fleet_concurrency of 'z' must be 1 to 1000000, not"):
+        tasks.handler("z", fleet_concurrency=limit)(_works)
+
+
+def test_a_function_names_its_kind_if_nothing_else_does() -> None:
+    """With and without parentheses, and with other settings."""
+    tasks = fairlead.Tasks()
+
+    @tasks.handler
+    def send(_job: fairlead.Job) -> int:
+        return 1
+
+    @tasks.handler()
+    async def fetch(_job: fairlead.Job) -> None: ...
+
+    tasks.handler(timeout=7)(_works)
+
+    assert ["send", "fetch", "_works"] == [*tasks.handlers]
+    assert send.function is tasks.handlers["send"].run
+    assert ["thread", "loop", "thread"] == [each.runs_on for each in tasks.handlers.values()]
+    assert 7 == tasks.handlers["_works"].timeout_seconds
+    with pytest.raises(ValueError, match="'send' has a handler already"):
+        tasks.handler(send)
+
+
+def test_what_runs_at_most_once_has_one_attempt() -> None:
+    """And nothing that says otherwise."""
+    tasks = fairlead.Tasks()
+
+    tasks.handler("pay", at_most_once=True)(_works)
+    tasks.handler("again", at_most_once=True, max_attempts=1)(_works)
+
+    assert [(1, True)] * 2 == [
+        (each.max_attempts, each.at_most_once) for each in tasks.handlers.values()
+    ]
+    with pytest.raises(
+        ValueError, match="'x' runs at most once: max_attempts must be 1, not 3"
+    ):
+        tasks.handler("x", at_most_once=True, max_attempts=3)(_works)
+    with pytest.raises(ValueError, match="'x' runs at most once: it cannot be evictable"):
+        tasks.handler("x", at_most_once=True, evictable=True)(_works)
+
+
+def test_what_has_no_name_needs_a_kind() -> None:
+    """The sentence shows how to give one."""
+    nameless: list[Callable[[fairlead.Job], Awaitable[None] | None]]
+    nameless = [lambda _job: None, _Callable(), partial(_works)]
+    sentence = r'could be its kind: give one, as @tasks\.handler\("kind"\)'
+
+    for run in nameless:
+        with pytest.raises(ValueError, match=sentence):
+            fairlead.Tasks().handler(run)
+
+
+def _yields(_job: fairlead.Job) -> Iterator[int]:
+    """Yield, which nobody reads."""
+    yield 1
+
+
+async def _yields_on_the_loop(_job: fairlead.Job) -> AsyncIterator[int]:
+    """Yield, which nobody reads."""
+    yield 1
+
+
+class _Yields:
+    """An object that is called like a generator."""
+
+    def __call__(self, _job: fairlead.Job) -> Iterator[int]:
+        """Yield, which nobody reads."""
+        yield 1
+
+
+@pytest.mark.parametrize("run", [_yields, _yields_on_the_loop, _Yields(), partial(_yields)])
+def test_a_generator_is_refused(run: Callable[[fairlead.Job], None]) -> None:
+    """Its body would never run: a call of it only makes the generator."""
+    sentence = "'x' is a generator, and nobody reads what it yields: return the result, and"
+
+    with pytest.raises(ValueError, match=sentence):
+        fairlead.Tasks().handler("x")(run)
 
 
 @pytest.mark.parametrize(
@@ -98,18 +191,59 @@ def test_what_is_told_of_failures_is_a_plain_function() -> None:
         ("no_such_module:tasks", "cannot load app 'no_such_module:tasks': ModuleNotFoundError"),
         ("fairlead:no_such_name", "cannot load app 'fairlead:no_such_name': AttributeError"),
         ("fairlead:Tasks", "app 'fairlead:Tasks' is a type: name an object of fairlead.Tasks"),
-        ("broken_app:tasks", "cannot load app 'broken_app:tasks': ZeroDivisionError"),
     ],
 )
 def test_an_application_that_cannot_be_loaded_is_named_in_a_sentence(
-    app: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: str, sentence: str
 ) -> None:
     """What is wrong with `--app` is said, without a traceback."""
-    (tmp_path / "broken_app.py").write_text('"""Fail."""\n1 / 0\n')
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-
     with pytest.raises(AppError, match=sentence):
         load(app)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero, at {}/broken_app.py:2"),
+        (
+            "import json\njson.loads('[')",
+            "JSONDecodeError: Expecting value: .*, at {}/broken_app.py:3",
+        ),
+        (
+            "import no_such_module",
+            "ModuleNotFoundError: No module named 'no_such_module', at {}/broken_app.py:2",
+        ),
+        (
+            "import broken_part",
+            "NameError: name 'missing' is not defined, at {}/broken_part.py:1",
+        ),
+        ("def f(:", "SyntaxError: invalid syntax, at {}/broken_app.py:2"),
+        ("import broken_syntax", "SyntaxError: invalid syntax, at {}/broken_syntax.py:3"),
+        ("raise ValueError('one\\ntwo')", "ValueError: one two, at {}/broken_app.py:2"),
+        ("raise SystemExit('set SHOP_URL')", "SystemExit: set SHOP_URL, at {}/broken_app.py:2"),
+        (
+            "import fairlead\ntasks = fairlead.Tasks()\ntasks.handler('')(print)",
+            "ValueError: kind must be .*, at {}/broken_app.py:4",
+        ),
+        ("", "AttributeError: module 'broken_app' has no attribute 'tasks'$"),
+    ],
+)
+def test_an_application_that_fails_to_import_is_named_with_file_and_line(
+    source: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last line of the application's own code, and not of what it calls."""
+    (tmp_path / "broken_app.py").write_text(f'"""Fail."""\n{source}\n')
+    (tmp_path / "broken_part.py").write_text("missing\n")
+    (tmp_path / "broken_syntax.py").write_text("\n\ndef f(:\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "broken_app", raising=False)
+
+    with pytest.raises(AppError) as refused:
+        load("broken_app:tasks")
+
+    (said,) = str(refused.value).splitlines()
+    words = sentence.format(re.escape(str(tmp_path)))
+    assert re.match(f"cannot load app 'broken_app:tasks': {words}", said)
 
 
 def test_an_application_is_found_by_module_and_attribute(

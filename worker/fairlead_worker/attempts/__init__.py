@@ -6,6 +6,6 @@ is stored.
 
 In: claimed rows (`fairlead.job.Claimed`), what handlers return and raise. Out: values, and rows
 changed by the statements in `sql/`. The package imports `ipc.attempt_key` and the core;
-`outcome` and `trace` are pure. Begin with `attempt`, then `outcome`; `attempt_store` has one
-function per statement.
+`outcome` and `trace` are pure, and `traceback_text` reads lines of source. Begin with
+`attempt`, then `outcome`; `attempt_store` has one function per statement.
 """

@@ -26,6 +26,10 @@ class ReportSink(Protocol):
         """Keep the latest progress."""
         ...
 
+    def checkpoint(self, attempt: "Attempt", text: str) -> None:
+        """Store what the next attempt goes on from."""
+        ...
+
 
 def bounded_extension(by_seconds: float, extensible_seconds: float | None) -> float:
     """Return how far from now a deadline may move; 0 or less: not at all."""
@@ -71,7 +75,7 @@ class Attempt:
     def __init__(
         self, row: Claimed, handler: Handler, sink: ReportSink, arrived_us: int
     ) -> None:
-        self.row = row
+        self.row = row._replace(max_attempts=1) if handler.at_most_once else row
         self.job_id, self.token = row.job_id, row.token  # read more often than the others
         self.handler = handler
         self.sink = sink
@@ -98,6 +102,11 @@ class Attempt:
         """The lesser of what the row and the handler allow."""
         of_row, of_handler = self.row.timeout_seconds, self.handler.timeout_seconds
         return of_row if of_handler is None or of_row < of_handler else of_handler
+
+    @property
+    def max_attempts(self) -> int:
+        """How many attempts may fail: what the row says, or else the handler."""
+        return self.row.max_attempts or self.handler.max_attempts
 
     @property
     def held_us(self) -> int:
@@ -141,6 +150,14 @@ class Attempt:
     def report(self, fraction: float, note: str) -> None:
         """Note how far the work is."""
         self.sink.report(self, fraction, note)
+
+    def save_checkpoint(self, text: str) -> None:
+        """Keep what the next attempt goes on from."""
+        self.sink.checkpoint(self, text)
+
+    def stores_checkpoint(self, _text: str) -> bool:
+        """Let the handler store one itself; True: the database is called."""
+        return True
 
     def completes(self) -> bool:
         """Note that the handler finishes the job itself; True: the database is called."""

@@ -251,6 +251,25 @@ def store_progress(
     connection.execute(load("fairlead_worker.attempts", "progress"), values)
 
 
+def store_checkpoints(
+    connection: Connection, checkpoints: Iterable[tuple[Attempt, str]]
+) -> dict[int, str]:
+    """Store what jobs go on from; return by token: stored, stale, or locked by another.
+
+    Raises:
+        psycopg.Error: nothing of it has happened.
+    """
+    ordered = sorted(checkpoints, key=lambda each: each[0].job_id)
+    values = {
+        **key_parameters([attempt.key for attempt, _ in ordered]),
+        "values": [text for _, text in ordered],
+    }
+    rows = connection.execute(
+        load("fairlead_worker.attempts", "checkpoints"), values
+    ).fetchall()
+    return {cast("int", token): str(became) for token, became in rows}
+
+
 def forget_progress(connection: Connection, attempts: Iterable[Attempt]) -> None:
     """Delete the progress of attempts that have ended."""
     keys = key_parameters([attempt.key for attempt in attempts])

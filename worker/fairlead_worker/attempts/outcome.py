@@ -1,26 +1,24 @@
 """How an attempt ends, from what its handler returned or raised.
 
-Pure: a value or an exception goes in, an ending comes out. The ending of a plain success, as
+Pure, but for the lines of source in the text of an error: a value or an exception goes in, an
+ending comes out. The ending of a plain success, as
 most attempts have it, is None: it costs nothing.
 """
 
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import FrameType
 from typing import Literal, TypeAlias
 
 from fairlead import errors, jsontext
-from fairlead.job import Claimed
+from fairlead_worker.attempts.traceback_text import clean, describe, message_of, with_causes
 
 Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "expired"]
-EndedAs: TypeAlias = Literal["failed", "snoozed", "returned", "released", "crashed"]
+EndedAs: TypeAlias = Literal[
+    "failed", "snoozed", "returned", "released", "crashed", "unhandled"
+]
 Stop: TypeAlias = Literal["cancelled", "timeout", "released", "evicted", "lost", "expired"]
 """Why a handler was stopped; `expired` stops none that has begun."""
 
-ERROR_BYTES_MAX = 4096
-_LAST_FRAMES = 5
-_PATH_BYTES_MAX, _NAME_BYTES_MAX = 240, 80
 _CUT_SHORT: Mapping[Stop | None, str] = {
     "released": "its worker was stopped before it was done",
     "evicted": "it was asked to stop so that another tenant could run",
@@ -115,7 +113,9 @@ def _of_error(
         return HandedBack("failed", _timed_out(error, timeout_seconds))
     match error:
         case errors.Discard():
-            return Finished("failed", None, clean(message_of(error) or "discarded"))
+            return Finished(
+                "failed", None, with_causes(message_of(error) or "discarded", error)
+            )
         case errors.Snooze():
             return HandedBack("snoozed", None, error.for_seconds)
         case _:
@@ -148,8 +148,8 @@ class Failure:
 def failure(
     error: BaseException,
     ending: Ending | None,
-    row: Claimed,
     *,
+    attempts_left: bool,
     timed_out_seconds: float | None = None,
 ) -> Failure | None:
     """Return what to report of an exception, given the ending that `from_error` made of it.
@@ -163,7 +163,7 @@ def failure(
         error = late.with_traceback(error.__traceback__)
     match ending:
         case HandedBack(ended_as="failed"):
-            return Failure(error, will_retry=row.attempt < row.max_attempts)
+            return Failure(error, will_retry=attempts_left)
         case Finished(outcome="failed"):
             return Failure(error, will_retry=False)
         case _:
@@ -199,63 +199,13 @@ def trace_outcome(ending: Ending | None) -> TraceOutcome:
             return TraceOutcome(how, how in {"failed", "crashed"}, error)
 
 
-def unknown_kind(kind: str, kinds: tuple[str, ...]) -> Finished:
-    """Return the ending of a job for which this application has no handler."""
-    known = ", ".join(sorted(kinds)) or "none"
-    return Finished(
-        "failed", None, clean(f"no handler for kind {kind!r}; this application has: {known}")
-    )
+def unknown_kind(kind: str, kinds: tuple[str, ...]) -> HandedBack:
+    """Return the ending of a job for which this application has no handler.
 
-
-def describe(error: BaseException) -> str:
-    """Return an error's type, message and frames, in at most 4 KiB.
-
-    The frames are where the error came from, which is the first one of the handler's own code,
-    and where it happened, which are the last ones.
+    The database decides whether another worker may have one; the error is for when none has.
     """
-    message, name = message_of(error), type(error).__qualname__
-    head = f"{name}: {message}" if message else name
-    tail = "\n".join(_frames(error))
-    room = ERROR_BYTES_MAX - len(tail.encode()) - 1
-    return f"{clean(head, bytes_max=room)}\n{tail}".rstrip()
-
-
-def _frames(error: BaseException) -> list[str]:
-    """Return the lines of the frames to show, each of them bounded."""
-    walked = [*traceback.walk_tb(error.__traceback__)]
-    ours = [_is_ours(frame) for frame, _ in walked]
-    own = walked[ours.index(False) :] if False in ours else walked
-    if len(own) <= 1 + _LAST_FRAMES:
-        return [_line(frame, line) for frame, line in own]
-    last = [_line(frame, line) for frame, line in own[-_LAST_FRAMES:]]
-    return [_line(*own[0]), "  …", *last]
-
-
-def _is_ours(frame: FrameType) -> bool:
-    package = str(frame.f_globals.get("__name__")).partition(".")[0]
-    return package in {"fairlead", "fairlead_worker"}
-
-
-def _line(frame: FrameType, line: int) -> str:
-    """Return a frame's line; of a long path, its end."""
-    name = clean(frame.f_code.co_name, bytes_max=_NAME_BYTES_MAX)
-    path = clean(frame.f_code.co_filename[-_PATH_BYTES_MAX:]).encode()
-    if len(path) > _PATH_BYTES_MAX:
-        path = "…".encode() + path[3 - _PATH_BYTES_MAX :]
-    return f"  {path.decode(errors='ignore')}:{line} in {name}"
-
-
-def message_of(error: BaseException) -> str:
-    """Return an error's message, even when its own code raises."""
-    try:
-        return str(error)
-    except Exception as broken:  # noqa: BLE001 - an exception's own code may raise whatever
-        return f"(its message cannot be read: {type(broken).__qualname__})"
-
-
-def clean(text: str, *, bytes_max: int = ERROR_BYTES_MAX) -> str:
-    """Return text that PostgreSQL stores: no NUL, no half surrogate, not too long."""
-    encoded = text.replace("\0", "").encode(errors="replace")
-    if len(encoded) <= bytes_max:
-        return encoded.decode()
-    return encoded[: bytes_max - 3].decode(errors="ignore") + "…"
+    known = ", ".join(sorted(kinds)) or "none"
+    sentence = f"no worker of its pool has a handler for kind {kind!r}"
+    return HandedBack(
+        "unhandled", clean(f"unhandled: {sentence}; this application has: {known}")
+    )

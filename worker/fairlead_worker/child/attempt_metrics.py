@@ -11,6 +11,7 @@ from operator import itemgetter
 from fairlead.runtime import log
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Finished, HandedBack
+from fairlead_worker.attempts.traceback_text import places
 from fairlead_worker.ipc.messages import AttemptsEnded, MetricsGrowth
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.metrics import series
@@ -93,9 +94,10 @@ class AttemptMetrics:
             self._send(growth)
 
     def _log_failure(self, attempt: Attempt, state: str) -> None:
-        """Log the first line of an error; the database has the rest."""
+        """Log the first line of an error and its frames; the database has the messages."""
         ending, trace = attempt.ending, attempt.trace
-        error = ending.error if isinstance(ending, Finished | HandedBack) else None
+        error = (ending.error if isinstance(ending, Finished | HandedBack) else None) or ""
+        frames = places(error)
         self._log.warning(
             "attempt.failed",
             job=attempt.job_id,
@@ -104,7 +106,8 @@ class AttemptMetrics:
             tenant=attempt.row.tenant,
             attempt=attempt.row.attempt,
             state=state,
-            error=(error or "").split("\n", 1)[0],
+            error=error.split("\n", 1)[0],
+            **({"traceback": frames} if frames else {}),
             **({} if trace is None else {"trace_id": trace.trace_id, "span_id": trace.span_id}),
         )
 

@@ -16,7 +16,7 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from fairlead import tasks
+from fairlead.application import AppError, load
 from fairlead.db import connect
 from fairlead.db.connect import Connection
 from fairlead.db.statements import load_all
@@ -24,7 +24,7 @@ from fairlead.runtime import log
 from fairlead.runtime.forked_copy import end_if_copy
 from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
 from fairlead.settings import DatabaseSettings, explain
-from fairlead.tasks import Handler
+from fairlead.tasks import Handler, Tasks
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.error_callback import ErrorCallback
 from fairlead_worker.attempts.outcome import HandedBack, Stop
@@ -43,8 +43,13 @@ from fairlead_worker.child.quarantine_runner import QuarantineRunner
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_table import AttemptTable
-from fairlead_worker.ipc.child_args import ChildArguments, read
+from fairlead_worker.ipc.child_args import LIFESPAN_FAILED, ChildArguments, read
 from fairlead_worker.isolated.process_runner import ProcessRunner
+from fairlead_worker.lifecycle.process_lifespan import (
+    LifespanFailed,
+    ProcessLifespan,
+    report_failure,
+)
 from fairlead_worker.metrics.counters import Counters
 from fairlead_worker.tracing import setup
 from fairlead_worker.tracing.origin_reader import OriginReader
@@ -63,14 +68,25 @@ class Child:
         arguments: the command line that the parent wrote.
         app: the application.
         settings: where the database is.
+        loop: the event loop.
+
+    Raises:
+        LifespanFailed: the application's lifespan has not started.
     """
 
     def __init__(
-        self, arguments: ChildArguments, app: tasks.Tasks, settings: DatabaseSettings
+        self,
+        arguments: ChildArguments,
+        app: Tasks,
+        settings: DatabaseSettings,
+        loop: EagerLoop,
     ) -> None:
         self._arguments, self._settings = arguments, settings
         self._log = log.get("worker.child")
-        self._loop = EagerLoop()
+        self._loop = loop
+        self._lifespan = ProcessLifespan(app, loop)
+        handlers = self._lifespan.start()
+        self._lifespan.watch(self._drain)
         self._parent = ParentLink(arguments.control_fd)
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._draining = self._claims_stopped = False
@@ -87,16 +103,9 @@ class Child:
         self._spans = setup.start(arguments.pool)
         self._counters = Counters(arguments.wait_bounds)
         self._metrics = AttemptMetrics(self._counters, self._parent.send)
-        self._process_runner = ProcessRunner(arguments)
+        self._process_runner = ProcessRunner(arguments, app.opens)
         self._deadline_watch = self._make_deadline_watch()
-        self._finisher = Finisher(
-            self._connections,
-            self._slots,
-            self._metrics,
-            emptied=self._all_stored,
-            stop=self._stop_soon,
-            stored=None if self._spans is None else self._spans.stored,
-        )
+        self._finisher = self._make_finisher()
         self._executor = Executor(
             self._loop,
             self._slots,
@@ -108,8 +117,18 @@ class Child:
             spans=self._spans,
         )
         self._loop_watch = self._make_loop_watch()
-        self._sorter = ClaimSorter(app.handlers, self._finisher.reports)
+        self._sorter = ClaimSorter(handlers, self._finisher.reports)
         self._claimer = self._make_claimer()
+
+    def _make_finisher(self) -> Finisher:
+        return Finisher(
+            self._connections,
+            self._slots,
+            self._metrics,
+            emptied=self._all_stored,
+            stop=self._stop_soon,
+            stored=None if self._spans is None else self._spans.stored,
+        )
 
     def _make_deadline_watch(self) -> DeadlineWatch:
         return DeadlineWatch(
@@ -157,9 +176,8 @@ class Child:
             stopped=self._claimer_stopped,
         )
 
-    def run(self) -> None:
-        """Serve until the parent sends the end."""
-        asyncio.set_event_loop(self._loop)
+    def run(self) -> int:
+        """Serve until the parent sends the end; return the exit code."""
         for name, work in (
             ("claimer", self._claimer.run),
             ("finisher", self._finisher.run),
@@ -174,12 +192,15 @@ class Child:
         self._metrics.flush(())
         self._process_runner.close(within_seconds=0.0 if self._spans is None else FLUSH_SECONDS)
         self._parent.send(messages.Drained())
+        if not self._slots.held:  # or a handler has what it would close
+            self._lifespan.stop()
         if self._spans is not None:
             self._spans.close(FLUSH_SECONDS)
         if self._slots.held:
             exit_now()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
+        return LIFESPAN_FAILED if self._lifespan.ended_early else 0
 
     # --- the parent's messages ---------------------------------------------------------------
 
@@ -361,7 +382,18 @@ def _open(settings: DatabaseSettings, name: str) -> Connection:
 
 def _ready(handlers: Mapping[str, Handler]) -> messages.Ready:
     evictable = tuple(kind for kind, each in handlers.items() if each.evictable)
-    return messages.Ready(tuple(handlers), evictable)
+    attempts = tuple(each.max_attempts for each in handlers.values())
+    at_most_once = tuple(kind for kind, each in handlers.items() if each.at_most_once)
+    limits = {kind: each.fleet_concurrency for kind, each in handlers.items()}
+    limited = {kind: limit for kind, limit in limits.items() if limit is not None}
+    return messages.Ready(
+        tuple(handlers),
+        evictable,
+        attempts,
+        at_most_once,
+        tuple(limited),
+        tuple(limited.values()),
+    )
 
 
 def main(argv: Sequence[str]) -> int:
@@ -373,18 +405,22 @@ def main(argv: Sequence[str]) -> int:
     leave_signals_to_parent()
     pid = os.getpid()
     try:
-        app = tasks.load(arguments.app)
+        app = load(arguments.app)
         end_if_copy(pid)
         log.mark_records()
-        child = Child(arguments, app, DatabaseSettings())
-    except (tasks.AppError, ValidationError) as error:
+        settings, loop = DatabaseSettings(), EagerLoop()
+        asyncio.set_event_loop(loop)
+        child = Child(arguments, app, settings, loop)
+    except LifespanFailed as error:
+        report_failure(str(error))
+        return LIFESPAN_FAILED
+    except (AppError, ValidationError) as error:
         message = explain(error) if isinstance(error, ValidationError) else str(error)
         sys.stderr.write(f"fairlead: {message}\n")
         return 2
     load_all("fairlead_worker.attempts")
     gc.freeze()  # what is loaded by now stays
-    child.run()
-    return 0
+    return child.run()
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ class Claimer:
                 return 0
         self._report_busy()
         self._kind_reopened = False
-        full_kinds = self._slots.exclude_full_kinds()
+        full_kinds = self._slots.exclude_full_kinds() + self._slots.unhandled.left_out()
         rows = attempt_store.claim(
             connection,
             self._request,

@@ -24,9 +24,10 @@ from fairlead.db.connect import Connection
 from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
-from fairlead_worker.attempts import attempt_store, error_class, outcome
+from fairlead_worker.attempts import attempt_store, error_class
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Finished, FinishedByHandler, HandedBack
+from fairlead_worker.attempts.traceback_text import clean
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
 from fairlead_worker.child.connections import Connections
 from fairlead_worker.child.slots import Slots
@@ -245,6 +246,7 @@ class EndingWriter:
             [each for each in finishing + by_handler if each.token in stored]
         )
         self._metrics.handed_back(handed_back, states)
+        self._slots.unhandled.handed_back(handed_back, states)
         lost = [each for each in stale if each.token not in on_record]
         for each in lost:
             each.stale = True
@@ -292,7 +294,7 @@ class EndingWriter:
         if isinstance(ending, HandedBack) and ending.delay_seconds is None:
             return False
         ended_as = ending.ended_as if isinstance(ending, HandedBack) else "failed"
-        attempt.ending = HandedBack(ended_as, outcome.clean(message))
+        attempt.ending = HandedBack(ended_as, clean(message))
         return True
 
     def _connection_failed(self, why: str, rest_seconds: float) -> None:

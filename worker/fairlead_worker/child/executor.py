@@ -23,6 +23,7 @@ from fairlead.runtime.forked_copy import end_if_copy
 from fairlead.tasks import Coroutines
 from fairlead_worker.attempts import outcome
 from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.attempts.handlers_backoff import delayed
 from fairlead_worker.attempts.outcome import Failure
 from fairlead_worker.child.eager_loop import EagerLoop
 from fairlead_worker.child.slots import Slots
@@ -246,7 +247,12 @@ class Executor:
         end_if_copy(self._pid, error)
         attempt.ending = ending = _of_error(error, attempt)
         seconds = attempt.timeout_seconds if attempt.stop == "timeout" else None
-        failure = outcome.failure(error, ending, attempt.row, timed_out_seconds=seconds)
+        failure = outcome.failure(
+            error,
+            ending,
+            attempts_left=attempt.row.attempt < attempt.max_attempts,
+            timed_out_seconds=seconds,
+        )
         if failure is not None:
             if self._spans is not None:
                 self._spans.failed(attempt, failure)
@@ -257,6 +263,8 @@ class Executor:
         end_if_copy(self._pid)
         # At least a microsecond: what had no slot has 0.
         attempt.ended_us = max(monotonic_ns() // 1000, attempt.entered_us + 1)
+        if attempt.ending is not None:
+            attempt.ending = delayed(attempt.ending, attempt.handler, attempt.row.attempt)
         if attempt.finished_by_handler:
             attempt.ending = outcome.finished_by_handler(attempt.ending)
         if self._spans is not None:

@@ -17,9 +17,9 @@ from fairlead.db.connect import Connection
 from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
-from fairlead_worker.attempts import attempt_store
+from fairlead_worker.attempts import attempt_store, error_class
 from fairlead_worker.attempts.attempt import Attempt
-from fairlead_worker.attempts.outcome import HandedBack, JobLost, Stop
+from fairlead_worker.attempts.outcome import Finished, JobLost, Stop
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
 from fairlead_worker.child.claim_rate import JobRate
 from fairlead_worker.child.connections import Connections
@@ -35,7 +35,7 @@ _NEVER = sys.maxsize
 
 
 class Finisher:
-    """Stores endings, extensions and progress.
+    """Stores endings, extensions, checkpoints and progress.
 
     Args:
         connections: opens the connection.
@@ -120,16 +120,18 @@ class Finisher:
         self._writer.close()
 
     def step(self) -> None:
-        """Store endings and extensions; once a second, progress and counts."""
+        """Store endings, extensions and checkpoints; once a second, progress and counts."""
         self._store_endings()
         self._store_extensions()
+        self._store_checkpoints(self.reports.take_checkpoints())
         if monotonic() >= self._tick_at:
             self._tick_at = monotonic() + _TICK_SECONDS
             self._store_progress()
             self._metrics.flush(self._slots.running)
 
     def _await_ended(self) -> None:
-        self._rest(1, _POLL_SECONDS if self._slots.held else _TICK_SECONDS)
+        seconds = _POLL_SECONDS if self._slots.held else _TICK_SECONDS
+        self._rest(1, min(seconds, self.reports.checkpoints_wait_seconds(or_else=seconds)))
         self._rate = self._rate.after(self.ended_total + len(self._ended), monotonic())
         more = self._rate.should_batch and (self._slots.busy or self._slots.ready)
         if self._ended and more:
@@ -154,8 +156,7 @@ class Finisher:
             return
         lost = [each for each in batch if isinstance(each.ending, JobLost)]
         storable = [each for each in batch if each not in lost] if lost else batch
-        if self.reports.has_latest:
-            self._store_checkpoints(storable)
+        self._store_checkpoints(self.reports.take_checkpoints_of(storable))
         stored = self._writer.write(storable)
         if self._stop.is_set():
             return
@@ -198,13 +199,41 @@ class Finisher:
         if latest:
             self._try(lambda connection: attempt_store.store_progress(connection, latest))
 
-    def _store_checkpoints(self, batch: list[Attempt]) -> None:
-        """Store the last progress of runs that were cut short: the next one begins there."""
-        if self._writer.is_backing_off:
+    def _store_checkpoints(self, checkpoints: list[tuple[Attempt, str]]) -> None:
+        """Store what jobs go on from; what cannot be stored now is tried again."""
+        wanted = [each for each in checkpoints if not _is_over(each[0])]
+        if not wanted:
             return
-        latest = self.reports.take_of([each for each in batch if _is_cut_short(each)])
-        if latest:
-            self._try(lambda connection: attempt_store.store_progress(connection, latest))
+        is_waiting = self._writer.is_backing_off
+        connection = None if is_waiting else self._writer.connect_if_needed()
+        if connection is None:
+            self.reports.put_back_checkpoints(wanted)
+            return
+        try:
+            became = attempt_store.store_checkpoints(connection, wanted)
+        except psycopg.Error as error:
+            self._checkpoints_refused(wanted, error)
+            return
+        self._writer.succeeded()
+        for attempt, text in wanted:
+            if became[attempt.token] == "locked":
+                self.reports.put_back_checkpoints([(attempt, text)])
+            elif became[attempt.token] == "stale" and _holds_its_job(attempt):
+                self._stop_attempt(attempt, "lost")
+
+    def _checkpoints_refused(
+        self, wanted: list[tuple[Attempt, str]], error: psycopg.Error
+    ) -> None:
+        """Keep checkpoints for later, but for one that the database will never take."""
+        if not error_class.is_job_fault(error):
+            self.reports.put_back_checkpoints(wanted)
+            self._writer.failed(error)
+        elif len(wanted) > 1:
+            for each in wanted:
+                self._store_checkpoints([each])
+        else:
+            job_id = wanted[0][0].job_id
+            self._log.error("checkpoint.refused", job=job_id, reason=one_line(error))
 
     def _forget_progress(self, attempts: list[Attempt]) -> None:
         ended = self.reports.take_ended(attempts)
@@ -223,5 +252,11 @@ class Finisher:
                 self._log.warning("progress.not_stored", reason=one_line(error))
 
 
-def _is_cut_short(attempt: Attempt) -> bool:
-    return isinstance(attempt.ending, HandedBack) and attempt.ending.ended_as == "released"
+def _holds_its_job(attempt: Attempt) -> bool:
+    """Return whether an attempt has neither ended nor completed its job itself."""
+    return not attempt.ended_us and not attempt.finished_by_handler
+
+
+def _is_over(attempt: Attempt) -> bool:
+    """Return whether an attempt has ended and its job with it: nothing goes on from there."""
+    return bool(attempt.ended_us) and isinstance(attempt.ending, Finished | None)

@@ -142,5 +142,6 @@ class Intake:
             self._slots.ready.extend(found.to_run)
             self._executor.fill_soon()
         if found.ended:
+            self._slots.unhandled.claimed(found.ended)
             self._finisher.ended_many(found.ended)
         return found.orphans

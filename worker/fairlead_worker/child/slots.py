@@ -33,6 +33,7 @@ from fairlead.tasks import Handler
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Stop
 from fairlead_worker.child.concurrency_gate import ConcurrencyGates
+from fairlead_worker.child.unhandled_kinds import UnhandledKinds
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import CELLS, HAS_CONTENT, AttemptTable
 
@@ -68,6 +69,7 @@ class Slots:
         self.wake_claimer: Callable[[], None] = _before_start
         self.excluded_kinds: tuple[str, ...] = ()  # once one of these has room, this is called
         self.kind_reopened: Callable[[], None] = _before_start
+        self.unhandled = UnhandledKinds()
         self.claims_blocked = True
         """Whether endings cannot be stored, or not yet, so that nothing more is claimed."""
         self.loop_stalled = False
@@ -95,6 +97,7 @@ class Slots:
 
     def block_claims(self) -> None:
         """Stop claims: endings cannot be stored."""
+        self.unhandled = UnhandledKinds()
         self.claims_blocked = True
 
     def unblock_claims(self) -> None:

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from fairlead.runtime.log_choices import LogFormat
 
+LIFESPAN_FAILED = 3
+"""The exit code of a child whose application's lifespan has not started, or ended early."""
+
 
 class ChildArguments(Namespace):
     """What the parent passes: see `ipc.messages`."""

@@ -28,7 +28,8 @@ that time and whose token no child holds are the dead child's. A child that send
 `ClaimAnswerLost` lost the answer to a claim with its connection; the same check finds those.
 
 Exit codes: 0 after `Drained` or `LeaseLost`, or when the parent has gone; 2 with a sentence on
-standard error when the application cannot be loaded.
+standard error when the application cannot be loaded; 3 when its lifespan has not started, or
+has ended early.
 """
 
 import json
@@ -157,6 +158,13 @@ class Ready:
     kinds: tuple[str, ...]
     evictable: tuple[str, ...] = ()
     """The kinds of which a run may be asked to stop so that another tenant can run."""
+    max_attempts: tuple[int, ...] = ()
+    """Of each of `kinds`, how many attempts its jobs have that do not say."""
+    at_most_once: tuple[str, ...] = ()
+    """The kinds whose jobs never begin again."""
+    limited: tuple[str, ...] = ()
+    """The kinds of which so many may run at once in the fleet: `limits` says how many."""
+    limits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +300,7 @@ class Draining:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """All that can be stored is stored; the child exits now."""
+    """All that can be stored is stored; the child leaves its lifespan and exits."""
 
 
 ToChild = (
@@ -384,7 +392,7 @@ def _message(line: bytes, kinds: Mapping[str, Callable[..., Message]]) -> Messag
         fields: dict[str, Json] = json.loads(line)
         make = kinds[str(fields.pop("type"))]
         return make(**{field: _value(each) for field, each in fields.items()})
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise MalformedMessage(line) from None
 
 

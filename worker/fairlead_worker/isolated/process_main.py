@@ -11,26 +11,34 @@ import threading
 from collections.abc import Coroutine
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
-from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, cast
 
-from fairlead import tasks
-from fairlead.job import Claimed, Job
+from fairlead.application import AppError, load
+from fairlead.job import MAX_ATTEMPTS, Claimed, Job
 from fairlead.jsontext import Json
 from fairlead.runtime import log
 from fairlead.runtime.forked_copy import end_if_copy
 from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
-from fairlead.tasks import Coroutines
+from fairlead.tasks import Coroutines, Tasks
 from fairlead_worker.attempts import outcome
 from fairlead_worker.attempts.attempt import bounded_extension
 from fairlead_worker.attempts.error_callback import ErrorCallback
-from fairlead_worker.attempts.outcome import Ending, Stop
-from fairlead_worker.isolated.process_runner import Line, to_line
+from fairlead_worker.attempts.outcome import Ending, HandedBack, Stop
+from fairlead_worker.attempts.traceback_text import clean
+from fairlead_worker.ipc.child_args import LIFESPAN_FAILED
+from fairlead_worker.isolated.process_runner import SNOOZE_SECONDS, Line, to_line
+from fairlead_worker.lifecycle.process_lifespan import (
+    LifespanFailed,
+    ProcessLifespan,
+    report_failure,
+)
 from fairlead_worker.tracing import setup
 
 if TYPE_CHECKING:
     from fairlead_worker.tracing.spans import Spans  # which needs an extra
+
+_OUTDATED_SECONDS = 10.0
 
 
 class RemoteAttempt:
@@ -52,6 +60,7 @@ class RemoteAttempt:
         )
         self.deadline = datetime.now(UTC) + timedelta(seconds=left_seconds)
         self.stop: Stop | None = None
+        self.max_attempts = MAX_ATTEMPTS
 
     @property
     def cancelled(self) -> bool:
@@ -69,6 +78,14 @@ class RemoteAttempt:
     def report(self, fraction: float, note: str) -> None:
         """Note how far the work is."""
         self.send({"type": "report", "fraction": fraction, "note": note})
+
+    def save_checkpoint(self, text: str) -> None:
+        """Keep what the next attempt goes on from."""
+        self.send({"type": "checkpoint", "text": text})
+
+    def stores_checkpoint(self, _text: str) -> bool:
+        """Let the handler store one itself; True: the database is called."""
+        return True
 
     def completes(self) -> bool:
         """Note that the handler finishes the job itself; True: the database is called."""
@@ -90,18 +107,29 @@ class ProcessServer:
         app: the application.
         to_child: the socket to the child.
         spans: where spans of handlers go; None: they are not traced.
+        loop: where coroutines run, and the lifespan if it is asynchronous.
+
+    Raises:
+        LifespanFailed: the application's lifespan has not started.
     """
 
     def __init__(
-        self, app: tasks.Tasks, to_child: socket.socket, spans: "Spans | None"
+        self,
+        app: Tasks,
+        to_child: socket.socket,
+        spans: "Spans | None",
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._handlers = app.handlers
+        self._lifespan = ProcessLifespan(app, loop)
+        self._handlers = self._lifespan.start()
+        self._lifespan.watch(lambda: None)
         self._error_callback = ErrorCallback(app.on_error)
         self._socket = to_child
         self._spans = spans
-        self._inbox: SimpleQueue[Line] = SimpleQueue()
+        self._inbox: asyncio.Queue[Line | None] = asyncio.Queue()
         self._current: RemoteAttempt | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._hung_up = False
+        self._loop = loop
         self._task: asyncio.Task[object] | None = None
         self._pid = os.getpid()
 
@@ -111,37 +139,50 @@ class ProcessServer:
             for text in lines:
                 line: Line = json.loads(text)
                 if line["type"] == "run":
-                    self._inbox.put(line)
+                    self._loop.call_soon_threadsafe(self._inbox.put_nowait, line)
                 elif self._current is not None:
                     self._current.stop = cast("Stop", line["why"])
-                    if self._loop is not None:
-                        self._loop.call_soon_threadsafe(self._cancel)
+                    self._loop.call_soon_threadsafe(self._cancel)
+        self._hung_up = True
         # What runs must not go on: its job may have another worker by now.
-        if self._spans is not None and self._current is None and self._inbox.empty():
-            self._spans.close(setup.FLUSH_SECONDS)
-        os._exit(0)
+        if self._current is not None or not self._inbox.empty():
+            os._exit(0)
+        self._loop.call_soon_threadsafe(self._inbox.put_nowait, None)
 
     def serve(self) -> None:
-        """Run one handler after another, for ever."""
-        while True:
-            line = self._inbox.get()
+        """Run one handler after another, until the child hangs up while none runs.
+
+        The loop runs meanwhile, with what the lifespan has begun on it.
+        """
+        while (line := self._loop.run_until_complete(self._inbox.get())) is not None:
             remote = RemoteAttempt(
                 self._socket,
                 cast("float", line["left_seconds"]),
                 cast("float | None", line["extensible_seconds"]),
             )
             self._current = remote
+            if self._hung_up:
+                os._exit(0)
             ended = Context().run(self._run, line, remote)
             self._current = None
-            if not remote.send({"type": "ended", **ended}):
+            if not remote.send({"type": "ended", "over": self._lifespan.ended_early, **ended}):
                 os._exit(1)  # a handler has closed it, and the child would wait for ever
+        self._lifespan.stop()
+        if self._spans is not None:
+            self._spans.close(setup.FLUSH_SECONDS)
 
     def _run(self, line: Line, remote: RemoteAttempt) -> Line:
         """Run one handler, in the context that was made for it; return how that ended."""
         row = Claimed._make(cast("list[Json]", line["row"]))
+        if self._lifespan.ended_early:
+            why = "the lifespan of the process that was to run it has ended early"
+            return _ended(HandedBack("snoozed", why, SNOOZE_SECONDS))
         handler = self._handlers.get(row.kind)
         if handler is None:
-            return _ended(outcome.unknown_kind(row.kind, tuple(self._handlers)))
+            # The child has loaded the application before it was replaced.
+            why = f"no handler for kind {row.kind!r} in the process that was to run it"
+            return _ended(HandedBack("snoozed", clean(why), _OUTDATED_SECONDS))
+        remote.max_attempts = handler.max_attempts
         log.running.set(row)
         if self._spans is not None:
             self._spans.resume(cast("dict[str, str]", line["trace"]))
@@ -158,7 +199,12 @@ class ProcessServer:
             seconds = cast("float", line["timeout_seconds"])
             ending = outcome.from_error(error, remote.stop, seconds)
             late = seconds if remote.stop == "timeout" else None
-            failure = outcome.failure(error, ending, row, timed_out_seconds=late)
+            failure = outcome.failure(
+                error,
+                ending,
+                attempts_left=row.attempt < (row.max_attempts or handler.max_attempts),
+                timed_out_seconds=late,
+            )
             if failure is not None:
                 self._error_callback.report(job, failure)
             if failure is None or self._spans is None:
@@ -173,9 +219,6 @@ class ProcessServer:
         The loop stays for the next one: what a handler keeps, such as a pool of connections,
         belongs to the loop on which it was made.
         """
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self._loop)
         self._task = self._loop.create_task(work)
         if remote.stop is not None:
             self._task.cancel()
@@ -195,7 +238,7 @@ def _ended(ending: Ending | None, raised: Json = None) -> Line:
 
 
 def main() -> int:
-    """Serve one child until it hangs up."""
+    """Serve one child until it hangs up; return the exit code where that cannot begin."""
     die_with_parent()
     parser = argparse.ArgumentParser()
     for name in ("--app", "--pool", "--log-format", "--log-level"):
@@ -208,19 +251,25 @@ def main() -> int:
     to_child = socket.socket(fileno=arguments.fd)
     pid = os.getpid()
     try:
-        app = tasks.load(arguments.app)
+        app = load(arguments.app)
         end_if_copy(pid)
-    except tasks.AppError as error:
+    except AppError as error:
         sys.stderr.write(f"fairlead: {error}\n")
         return 2
     log.mark_records()
-    server = ProcessServer(app, to_child, setup.start(arguments.pool))
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        server = ProcessServer(app, to_child, setup.start(arguments.pool), loop)
+    except LifespanFailed as error:
+        report_failure(str(error))
+        return LIFESPAN_FAILED
     # The child may have died meanwhile; then `listen` ends this process.
     with contextlib.suppress(OSError):
         to_child.sendall(b'{"type":"ready"}\n')
     threading.Thread(target=server.listen, daemon=True).start()
     server.serve()
-    return 0
+    os._exit(0)  # whatever else the application has begun
 
 
 if __name__ == "__main__":

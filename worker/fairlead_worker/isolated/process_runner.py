@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from fairlead import errors
 from fairlead.jsontext import Json
+from fairlead.lifecycle import Lifespan
 from fairlead.runtime import log
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Ending, Finished, HandedBack, JobLost
@@ -29,6 +30,8 @@ STOP_SECONDS = 2.0
 """How long a handler that was stopped may take until its process is killed."""
 START_SECONDS = 60.0
 """How long a process may take to load the application."""
+LIFESPAN_END_SECONDS = 5.0
+"""How long a process may take to leave the application's lifespan."""
 SNOOZE_SECONDS = 5.0
 """How long a job is put off for which no process could be started."""
 _POLL_SECONDS = 0.05
@@ -70,6 +73,8 @@ class HandlerProcess:
         ours.settimeout(_POLL_SECONDS)
         self._socket = ours
         self._inbox = bytearray()
+        self.is_over = False
+        """Whether its lifespan has ended by itself, so that it runs nothing more."""
 
     def send(self, line: Line) -> None:
         """Send a line; to a dead process, nothing."""
@@ -126,10 +131,13 @@ class ProcessRunner:
 
     Args:
         arguments: this child's command line.
+        lifespan: what each process enters before its first job.
     """
 
-    def __init__(self, arguments: ChildArguments) -> None:
+    def __init__(self, arguments: ChildArguments, lifespan: Lifespan | None) -> None:
         self._arguments = arguments
+        self._start_seconds = START_SECONDS + (lifespan.start_seconds if lifespan else 0.0)
+        self._end_seconds = LIFESPAN_END_SECONDS if lifespan else 0.0
         self._folder = Path.cwd()
         self._idle: deque[HandlerProcess] = deque()
         self._log = log.get("worker.isolated")
@@ -167,7 +175,7 @@ class ProcessRunner:
         except OSError as error:
             self._log.error("process.failed", reason=error.strerror)
             return str(error.strerror)
-        until = monotonic() + START_SECONDS
+        until = monotonic() + self._start_seconds
         try:
             while process.receive() is None:
                 if monotonic() > until:
@@ -188,7 +196,11 @@ class ProcessRunner:
         if attempt.ending == _KILLED:
             process.kill()
             return errors.Cancelled("it did not stop, so its process was killed")
-        self._idle.append(process)
+        if process.is_over:
+            process.hang_up()
+            process.kill(within_seconds=self._end_seconds)
+        else:
+            self._idle.append(process)
         return None
 
     def _await_end(self, process: HandlerProcess, attempt: Attempt) -> Ending | None:
@@ -209,6 +221,7 @@ class ProcessRunner:
         while kill_at is None or monotonic() < kill_at:
             line = process.receive()
             if line is not None and line["type"] == "ended":
+                process.is_over = bool(line["over"])
                 if trace is not None and isinstance(line["raised"], dict):
                     trace.raised = {name: str(each) for name, each in line["raised"].items()}
                 return from_line(line["ending"])
@@ -220,8 +233,11 @@ class ProcessRunner:
         return _KILLED
 
     def close(self, *, within_seconds: float) -> None:
-        """End the processes that are idle; they get so long to send what they have traced."""
-        until = monotonic() + within_seconds
+        """End the processes that are idle; they get so long to send what they have traced.
+
+        And a moment to leave their lifespans, if there is one.
+        """
+        until = monotonic() + max(within_seconds, self._end_seconds)
         for process in self._idle:
             process.hang_up()
         while self._idle:
@@ -238,6 +254,8 @@ def _apply_report(line: Line, attempt: Attempt) -> None:
             attempt.extend(seconds)
         case {"type": "report", "fraction": float(fraction), "note": str(note)}:
             attempt.report(fraction, note)
+        case {"type": "checkpoint", "text": str(text)}:
+            attempt.save_checkpoint(text)
         case {"type": "completes"}:
             attempt.completes()
         case _:

@@ -51,7 +51,8 @@ JOBS_FINISHED = counter(
 ATTEMPTS_ENDED = counter(
     "attempts_ended_total",
     "Attempts that ended: succeeded, failed, cancelled, expired, snoozed, returned (not "
-    "started), released (cut short unpunished), crashed (its process died).",
+    "started), released (cut short unpunished), crashed (its process died), unhandled (no "
+    "handler for its kind).",
     *_JOB,
     "ended_as",
 )

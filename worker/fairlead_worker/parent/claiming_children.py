@@ -6,23 +6,29 @@ from time import monotonic
 from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
+from fairlead_worker.ipc.child_args import LIFESPAN_FAILED
 from fairlead_worker.ipc.interruptions import Died
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.blocking_kinds import BlockingKinds
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.child_template import ChildTemplate
 from fairlead_worker.parent.spare_child import SpareChild
+from fairlead_worker.parent.worker_store import Kinds
 
 DEATHS_AT_START_MAX = 5
 _REST_SECONDS_FIRST, _REST_SECONDS_MAX = 0.1, 5.0
+LIFESPAN_REST_SECONDS_MAX = 30.0
+_EARLY_ENDS_SECONDS = 2 * LIFESPAN_REST_SECONDS_MAX
+"""Within it two lifespans that ended early ended for the same reason: so long is the longest
+rest, and that again for the life between two of them."""
 _CANNOT_LOAD = 2
 
 
-def rest_seconds(deaths_at_start: int) -> float:
+def rest_seconds(deaths_at_start: int, at_most: float = _REST_SECONDS_MAX) -> float:
     """Return how long to wait before the next child starts: 0 after a death at work."""
     if deaths_at_start == 0:
         return 0.0
-    return min(_REST_SECONDS_FIRST * 2.0 ** (deaths_at_start - 1), _REST_SECONDS_MAX)
+    return min(_REST_SECONDS_FIRST * 2.0 ** min(deaths_at_start - 1, 30), at_most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class ClaimingChildren:
     def __init__(self, config: WorkerConfig, template: ChildTemplate) -> None:
         self._config, self._template = config, template
         self._deaths_at_start = 0
+        self._early_ends, self._ended_early_at = 0, 0.0
         self._start_at = 0.0
         self._log = log.get("worker.claiming_children")
         self.children: tuple[ChildHandle, ...] = ()
@@ -57,6 +64,8 @@ class ClaimingChildren:
         self._bound = messages.BoundClaims(None)
         self.evictable: frozenset[str] = frozenset()
         """The kinds that may be asked to make room, by the last child that was ready."""
+        self.kinds = Kinds({})
+        """What the handlers say of their kinds, by the last child that was ready."""
 
     @property
     def spares(self) -> tuple[ChildHandle, ...]:
@@ -95,6 +104,11 @@ class ClaimingChildren:
         """Note that a child could work."""
         child.ready = True
         self.evictable = frozenset(message.evictable)
+        self.kinds = Kinds(
+            dict(zip(message.kinds, message.max_attempts, strict=True)),
+            frozenset(message.at_most_once),
+            dict(zip(message.limited, message.limits, strict=True)),
+        )
         self._deaths_at_start = 0
         if self._quarantined.sources:
             child.send(self._quarantined)
@@ -204,11 +218,16 @@ class ClaimingChildren:
         cut_off = isinstance(child.cause, Died)
         if cut_off:  # until another one claims
             self.served = any(each.claiming for each in self.children)
-        if child.ready and child.cause is None:
+        if child.ready and exit_code == LIFESPAN_FAILED:
+            self._lifespan_ended_early(monotonic())
+        elif child.ready and child.cause is None:
             self._spare.died_at_work(exit_code, monotonic())
         if child.ready or (child.cause is not None and not cut_off):
             return None
         self._deaths_at_start += 1
+        if exit_code == LIFESPAN_FAILED:
+            self._rest_of_lifespans(self._deaths_at_start)
+            return None
         if exit_code == _CANNOT_LOAD:
             return CannotStartChildren(_CANNOT_LOAD, None)
         if self._deaths_at_start >= DEATHS_AT_START_MAX:
@@ -219,6 +238,20 @@ class ClaimingChildren:
             )
         self._start_at = monotonic() + rest_seconds(self._deaths_at_start)
         return None
+
+    def _lifespan_ended_early(self, now: float) -> None:
+        """Have another child take its place, ever more rarely while they end soon."""
+        if now - self._ended_early_at > _EARLY_ENDS_SECONDS:
+            self._early_ends = 0
+        self._early_ends, self._ended_early_at = self._early_ends + 1, now
+        self._rest_of_lifespans(self._early_ends)
+
+    def _rest_of_lifespans(self, failures: int) -> None:
+        """Have another child try again in a while: what the lifespan needs may be down."""
+        self.served = any(each.claiming for each in self.children)
+        rest = rest_seconds(failures, LIFESPAN_REST_SECONDS_MAX)
+        self._start_at = monotonic() + rest
+        self._log.warning("lifespan.again", in_seconds=round(rest, 1))
 
     @property
     def is_idle(self) -> bool:

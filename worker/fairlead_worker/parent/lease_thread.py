@@ -20,7 +20,7 @@ from time import monotonic
 
 import psycopg
 
-from fairlead import ownership
+from fairlead import access, ownership
 from fairlead.db import connect
 from fairlead.db.error_text import one_line
 from fairlead.db.migrate import schema_state
@@ -215,6 +215,8 @@ class LeaseThread:
                     self._step()
                 except psycopg.Error as error:
                     self._failed(error)
+        except access.RoleMissing as refused:
+            self._set_status(DatabaseUnusable(2, str(refused)))
         except Exception as fault:  # noqa: BLE001 - a bug: the parent must not continue
             self._set_status(DatabaseUnusable(1, f"the lease cannot be kept: {fault!r}"))
         if self._session is not None:
@@ -336,18 +338,28 @@ class LeaseThread:
             more={"statement_timeout": str(milliseconds)},
         )
         try:
-            schema = schema_state(connection)
+            self._refuse_unfit(connection)
         except psycopg.Error as error:
             connection.close()
             raise connect.Unreachable(
                 f"cannot read the schema's version: {one_line(error)}"
             ) from None
-        if schema.fits:
-            return self._owning(connection)
-        connection.close()
-        if schema.too_new:
-            self._set_status(DatabaseUnusable(2, schema.sentence()))
-        raise connect.Unreachable(schema.sentence())
+        except (connect.Unreachable, access.RoleMissing):
+            connection.close()
+            raise
+        return self._owning(connection)
+
+    def _refuse_unfit(self, connection: connect.Connection) -> None:
+        """Raise what this worker has to wait for, or what only a person changes."""
+        reason = access.lacking(connection, access.WORKER)
+        if reason is None:
+            schema = schema_state(connection)
+            if schema.fits:
+                return
+            reason = schema.sentence()
+            if schema.too_new:
+                self._set_status(DatabaseUnusable(2, reason))
+        raise connect.Unreachable(reason)
 
     def _owning(self, connection: connect.Connection) -> connect.Connection:
         """Return the connection, unless the pool belongs to another release.

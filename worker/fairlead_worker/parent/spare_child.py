@@ -11,10 +11,12 @@ want of memory: such a death starts no spare, and a spare that dies itself is no
 
 import signal
 
+from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.interruptions import Stopped
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.crash_history import WINDOW_SECONDS
 
+_END_SECONDS = 5.0
 _NO_LONGER_NEEDED = Stopped("it was a spare that is no longer needed")
 
 
@@ -45,8 +47,10 @@ class SpareChild:
 
     def end_if_unneeded(self, now: float) -> None:
         """End it when no death is remembered any more. A repeat does nothing."""
-        if self.child is not None and now >= self._wanted_until:
-            self.child.end(_NO_LONGER_NEEDED)
+        child = self.child
+        if child is not None and child.cause is None and now >= self._wanted_until:
+            child.send(messages.Drain())  # so that it leaves its lifespan
+            child.end(_NO_LONGER_NEEDED, within_seconds=_END_SECONDS)
 
     def remove(self) -> None:
         """Note that it is dead."""

@@ -245,7 +245,7 @@ class Supervisor:
             self._deadline_extender.advance(now)
             self._orphan_claims.advance(now)
         elif self._claiming.slots:
-            self._registration.register()
+            self._registration.register(self._claiming.kinds)
 
     def _report_slotless(self, now: float) -> None:
         """Report more attempts without slots in the row at once, and fewer a second later.
@@ -287,7 +287,7 @@ class Supervisor:
             case ShutdownStage.KILLING:
                 self._children.kill()
             case ShutdownStage.LEAVING:
-                self._registration.deregister()
+                self._registration.deregister(begun=self._hand_backs.pending)
             case _:
                 return
 

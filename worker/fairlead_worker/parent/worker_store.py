@@ -6,8 +6,8 @@ function says otherwise.
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from socket import gethostname
@@ -27,6 +27,8 @@ _ATTEMPTS = "fairlead_worker.attempts"
 _BATCH = 500
 _BREAKERS_SHOWN = 100
 _EVICTABLE_MAX = 1000
+_KINDS_MAX = 1000
+_STOPPED = "its worker was stopped before it was done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,43 @@ def register(session: Session, config: WorkerConfig, name: str, slots: int) -> R
     }
     worker_id, draining, drained = session.rows(load(_PACKAGE, "register"), values)[0]
     return Registered(_integer(worker_id), DrainMark(bool(draining), bool(drained)))
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The kinds for which a worker has handlers, and what it says of their jobs."""
+
+    max_attempts: Mapping[str, int]
+    """Of each kind, how many attempts a job has that does not say."""
+    at_most_once: frozenset[str] = frozenset()
+    """Those whose jobs never begin again."""
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Of some, how many of their jobs may run at once in the fleet."""
+
+
+def announce_kinds(session: Session, worker_id: int, kinds: Kinds) -> None:
+    """Say for which kinds this worker has handlers; of more than there is room for, nothing."""
+    if len(kinds.max_attempts) <= _KINDS_MAX:
+        once = [kind in kinds.at_most_once for kind in kinds.max_attempts]
+        values = {
+            "worker": worker_id,
+            "kinds": [*kinds.max_attempts],
+            "max_attempts": integers(kinds.max_attempts.values()),
+            "at_most_once": once if kinds.at_most_once else None,
+        }
+        session.rows(load(_PACKAGE, "announce_kinds"), values)
+
+
+def limit_kinds(session: Session, worker_id: int, limits: Mapping[str, int]) -> None:
+    """Say how many jobs of some kinds may run at once in the fleet."""
+    values = {"worker": worker_id, "kinds": [*limits], "limits": integers(limits.values())}
+    session.rows(load(_PACKAGE, "limit_kinds"), values)
+
+
+def awaits_limits(session: Session, worker_id: int) -> bool:
+    """Return whether the leader does not yet hold to what `limit_kinds` has said."""
+    ((awaits,),) = session.rows(load(_PACKAGE, "awaits_limits"), {"worker": worker_id})
+    return bool(awaits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,11 +190,24 @@ def take_over(
     return hand_back(session, [Interruption(*key, "lost", error) for key in left])
 
 
-def deregister(session: Session, worker_id: int) -> tuple[HandBackResult, ...]:
-    """Mark this worker dead and return what it still holds; none of it runs any more."""
+def deregister(
+    session: Session, worker_id: int, begun: frozenset[int] = frozenset()
+) -> tuple[HandBackResult, ...]:
+    """Mark this worker dead and return what it still holds; none of it runs any more.
+
+    Attempts of these tokens have begun: what was to be stored of them could not be.
+    """
     session.rows(load(_PACKAGE, "deregister"), {"workers": integers((worker_id,))})
     left = leased(session, (worker_id,))
-    return hand_back(session, [Interruption(*key, "returned") for key in left])
+    return hand_back(
+        session,
+        [
+            Interruption(*key, "released", _STOPPED)
+            if key[1] in begun
+            else Interruption(*key, "returned")
+            for key in left
+        ],
+    )
 
 
 def predecessors(session: Session, config: WorkerConfig, name: str) -> tuple[int, ...]:

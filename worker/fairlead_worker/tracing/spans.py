@@ -47,6 +47,7 @@ from fairlead_worker.attempts import outcome
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Failure
 from fairlead_worker.attempts.trace import Origin, Trace
+from fairlead_worker.attempts.traceback_text import message_of
 
 SYSTEM = "fairlead"
 _OWN = f"messaging.{SYSTEM}"
@@ -180,7 +181,7 @@ class Spans:
         frames = "".join(traceback.format_exception(error))
         return {
             "exception.type": type(error).__qualname__,
-            "exception.message": outcome.message_of(error),
+            "exception.message": message_of(error),
             "exception.stacktrace": frames[-_FRAMES_CHARACTERS_MAX:],
         }
 

@@ -22,5 +22,5 @@ with leader as (
     returning m.pod_uid, m.drained_at
 )
 select m.pod_uid, m.drained_at is not null as drained,
-       case when m.pod_uid = any(%(fresh)s::text[]) then pg_notify('fairlead_cancel', m.pod_uid) end
+       case when m.pod_uid = any(%(fresh)s::text[]) then fairlead._notify('fairlead_cancel', m.pod_uid) end
 from leader l left join marked m on true

@@ -21,7 +21,7 @@ with recursive busy as (
                          then d.service_variance / d.service_mean ^ 2 else 0 end) as spread
     from fairlead.pool_demand d
 ), held as materialized (
-    select w.pod_uid, s.service_mean,
+    select w.pod_uid, w.pool, s.service_mean,
            greatest(abs(t.estimate - t.age), s.spread * greatest(t.estimate, t.age)) as left_seconds
     from fairlead.work_queue q
     join fairlead.worker_leases w on w.id = q.worker
@@ -32,12 +32,12 @@ with recursive busy as (
     left join served s on s.pool = q.pool
     where w.pod_uid is not null
 ), loads as (
-    select h.pod_uid, count(*) as jobs, sum(h.left_seconds) as slot_seconds,
+    select h.pod_uid, h.pool, count(*) as jobs, sum(h.left_seconds) as slot_seconds,
            max(h.left_seconds) as longest_seconds,
            count(*) filter (where h.service_mean > 0
                             and h.left_seconds > 3 * h.service_mean) as long_jobs
     from held h
-    group by h.pod_uid
+    group by h.pod_uid, h.pool
 )
 select clock_timestamp() as now,
        (select coalesce(json_agg(d), '[]')::text from fairlead.pool_demand d) as demand,
@@ -49,9 +49,9 @@ select clock_timestamp() as now,
         left join fairlead.pod_drains m on m.pod_uid = w.pod_uid
         where w.dead_at is null and w.lease_until > now() and w.pod_uid is not null) as workers,
        (select coalesce(json_agg(l), '[]')::text from loads l) as loads,
-       current_setting('max_connections')::integer
-           - current_setting('superuser_reserved_connections')::integer
-           - coalesce(current_setting('reserved_connections', true)::integer, 0) as connections,
+       current_setting('max_connections')::integer as connections_max,
+       current_setting('superuser_reserved_connections')::integer
+           + coalesce(current_setting('reserved_connections', true)::integer, 0) as connections_reserved,
        (select json_build_object(
                    'version', v.version, 'digest', v.digest,
                    'document', case when v.version is distinct from %(known)s::bigint

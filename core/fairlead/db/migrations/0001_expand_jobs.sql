@@ -17,7 +17,7 @@ create table fairlead.jobs (
     due_at              timestamptz,
     cancel_requested_at timestamptz,
     retry_of            bigint,
-    max_attempts        integer     not null default 5,
+    max_attempts        integer,
     attempts            integer     not null default 0,
     crashes             integer     not null default 0,
     losses              integer     not null default 0,
@@ -66,7 +66,7 @@ comment on column fairlead.jobs.run_at is 'Not before this instant; null is now.
 comment on column fairlead.jobs.expires_at is 'Ends as expired when it has not started by then.';
 comment on column fairlead.jobs.dedup_key is
     'At most one unfinished job per queue, tenant and key; insert with ON CONFLICT DO NOTHING.';
-comment on column fairlead.jobs.max_attempts is 'Failures until the job has failed for good.';
+comment on column fairlead.jobs.max_attempts is 'Failures until the job has failed for good; null is 20.';
 comment on column fairlead.jobs.timeout is 'The budget of one attempt; null is the pool''s default.';
 comment on column fairlead.jobs.cost_hint is 'How long an attempt will take, where known.';
 comment on column fairlead.jobs.headers is 'Trace context and the like, at most 8 KiB.';
@@ -80,101 +80,35 @@ comment on column fairlead.jobs.suspect is
     'Runs alone next: a process died with it, and no attempt alone has ended well since.';
 comment on column fairlead.jobs.retry_of is 'The finished job that this one repeats.';
 
--- Admits a row, or refuses it as a CHECK would: same SQLSTATE, a constraint's name that says what is
--- wanted. Ten CHECKs and four on JSON cost each INSERT 85 us, since PostgreSQL parses and plans them
--- anew for every statement; a function's expressions are prepared once in a session. A row of a lane that
--- at its backlog limit is refused too; whether it may be is asked of the gate in the same expression,
--- since a query would cost each row as much as all of this.
-create function fairlead._admit_job() returns trigger language plpgsql as $$
+-- Admits a row, or refuses it as a CHECK would: same SQLSTATE, a constraint's name that says what is wanted. Ten
+-- CHECKs and four on JSON cost each INSERT 85 us, since PostgreSQL parses and plans them anew for every statement; a
+-- function's expressions are prepared once in a session. A row of a lane that is at its backlog limit is refused too.
+--
+-- As the schema's owner, because what is full is nobody's to read. It names nothing but these two functions: any
+-- other name would be looked up where the caller says.
+create function fairlead._admit_job() returns trigger language plpgsql security definer as $$
 begin
-    if num_nonnulls(new.run_at, new.expires_at, new.timeout, new.cost_hint, new.dedup_key,
-                    new.headers) = 0
-       and octet_length(new.queue) between 1 and 128 and octet_length(new.tenant) <= 128
-       and octet_length(new.kind) between 1 and 128 and new.priority between -100 and 100
-       and new.max_attempts between 1 and 1000 and octet_length(new.payload::text) < 1000
-       and (pg_sequence_last_value('fairlead.backlog_gate') is null
-            or pg_sequence_last_value('fairlead.backlog_gate')
-               & (fairlead._backlog_bit(new.queue)
-                  | fairlead._backlog_bit(new.queue || '/' || new.tenant)) = 0
-            or fairlead._has_room(new.queue, new.tenant, null, new.retry_of)) then
-        return new;
-    end if;
-    declare
-        -- Python refuses to read an integer of over 4300 digits and 1000 levels of nesting. The size
-        -- is that of the text, since that is what a claim returns: 1e131071 takes 20 bytes stored.
-        numbers constant jsonpath :=
-            'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))';
-        payload_bytes integer := octet_length(new.payload::text);
-        headers_bytes integer := octet_length(new.headers::text);
-        broken text := case
-            when octet_length(new.queue) not between 1 and 128
-            then 'jobs_queue_is_1_to_128_bytes'
-            when octet_length(new.tenant) > 128
-            then 'jobs_tenant_is_at_most_128_bytes'
-            when octet_length(new.kind) not between 1 and 128
-            then 'jobs_kind_is_1_to_128_bytes'
-            when payload_bytes > 1048576
-                 or payload_bytes > 4000 and jsonb_path_exists(new.payload, numbers)
-            then 'jobs_payload_is_at_most_1_mib_and_its_numbers_below_1e4000'
-            when payload_bytes > 1000 and jsonb_path_exists(new.payload, '$.**{500}')
-            then 'jobs_payload_is_nested_at_most_500_deep'
-            when jsonb_typeof(new.headers) <> 'object' or headers_bytes > 8192
-            then 'jobs_headers_are_an_object_of_at_most_8_kib'
-            when headers_bytes > 1000 and (jsonb_path_exists(new.headers, '$.**{500}')
-                                           or jsonb_path_exists(new.headers, numbers))
-            then 'jobs_headers_are_nested_at_most_500_deep_numbers_below_1e4000'
-            when octet_length(new.dedup_key) not between 1 and 256
-            then 'jobs_dedup_key_is_1_to_256_bytes'
-            when new.priority not between -100 and 100
-            then 'jobs_priority_is_between_minus_100_and_100'
-            when new.max_attempts not between 1 and 1000
-            then 'jobs_max_attempts_is_between_1_and_1000'
-            when new.timeout not between interval '1 millisecond' and interval '30 days'
-            then 'jobs_timeout_is_between_1_ms_and_30_days'
-            when new.cost_hint not between interval '1 microsecond' and interval '30 days'
-            then 'jobs_cost_hint_is_between_1_us_and_30_days'
-            when new.run_at < '1970-01-01 00:00+00' or new.run_at >= '9999-01-01 00:00+00'
-            then 'jobs_run_at_is_between_1970_and_9999'
-            when new.expires_at < '1970-01-01 00:00+00' or new.expires_at >= '9999-01-01 00:00+00'
-            then 'jobs_expires_at_is_between_1970_and_9999'
-        end;
-        field text := substring(broken from '^jobs_(.+?)_(?:is|are)_');
-    begin
-        if broken is not null then
-            raise check_violation using
-                message = format('new row for relation "jobs" violates check constraint "%s"', broken),
-                detail = format('%s is %s.', field, case field
-                    when 'payload' then payload_bytes || ' bytes of JSON'
-                    when 'headers' then headers_bytes || ' bytes of JSON'
-                    else quote_literal(left(to_jsonb(new) ->> field, 300)) end),
-                schema = 'fairlead', table = 'jobs', column = field, constraint = broken;
-        end if;
-    end;
-    if pg_sequence_last_value('fairlead.backlog_gate')
-       & (fairlead._backlog_bit(new.queue)
-          | fairlead._backlog_bit(new.queue || '/' || new.tenant)) <> 0 then
-        perform fairlead._has_room(new.queue, new.tenant, new.dedup_key, new.retry_of);
-    end if;
-    -- One that is due already is pending at once: it would wait for a promotion otherwise.
-    if new.run_at <= now() then
-        new.due_at := new.run_at;
-        new.run_at := null;
+    if not fairlead._is_ordinary(
+        new.queue, new.tenant, new.kind, new.priority, new.max_attempts, new.payload, new.retry_of, new.run_at,
+        new.expires_at, new.timeout, new.cost_hint, new.dedup_key, new.headers) then
+        new := fairlead._admit_unusual(new);
     end if;
     return new;
 end $$;
 create trigger jobs_admit before insert on fairlead.jobs
     for each row execute function fairlead._admit_job();
 
--- Wakes the scheduler, but only one that sleeps. A notifying transaction holds an instance-wide lock
--- at its commit, so under load no session may notify. The sleeping scheduler holds this advisory lock;
--- getting it shared means that no scheduler sleeps. It is given back at once: held to commit it would
--- make every later INSERT notify. Before the rows, since that costs less than after them, and the
--- notification leaves with the commit in any case.
-create function fairlead._wake_scheduler() returns trigger language plpgsql as $$
+-- Wakes the scheduler, but only one that sleeps, and so has given a sequence a value: a notifying transaction holds
+-- an instance-wide lock at its commit, so under load no session may notify. Before the rows, since that costs less
+-- than after them, and the notification leaves with the commit in any case.
+--
+-- As the schema's owner, who alone reads the sequence beside the leader. It names a function of Fairlead's and
+-- nothing else: any other name would be looked up where the caller says, and a search path of its own costs each
+-- INSERT as much as the rest of the trigger.
+create function fairlead._wake_scheduler() returns trigger language plpgsql security definer as $$
 begin
-    if not (case when pg_try_advisory_lock_shared(7165163640219131510)
-                 then pg_advisory_unlock_shared(7165163640219131510) else false end) then
-        perform pg_notify('fairlead_scheduler', '');
+    if pg_catalog.pg_sequence_last_value('fairlead.inserts_notify') is not null then
+        perform fairlead._notify_scheduler('inserted');
     end if;
     return null;
 end $$;

@@ -60,10 +60,9 @@ comment on column fairlead.work_queue.alone is
     'Runs in a process of its own, because a process that ran it has died.';
 
 create table fairlead.claim_floors (
-    pool          text        collate "C" not null,
-    band          smallint    not null,
-    vtag          bigint      not null,
-    full_claim_at timestamptz not null default '-infinity',
+    pool text     collate "C" not null,
+    band smallint not null,
+    vtag bigint   not null,
     primary key (pool, band)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 comment on table fairlead.claim_floors is

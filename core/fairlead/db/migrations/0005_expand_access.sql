@@ -22,24 +22,3 @@ begin
     return exists (select from pg_roles where rolname = of_role)
        and pg_has_role(session_user, of_role, 'member');
 end $$;
-
--- The schema's owner, superusers, Fairlead's own services and administrators see every tenant.
-create function fairlead._sees_all() returns boolean
-language sql stable security definer set search_path = pg_catalog, pg_temp
-begin atomic
-    select not o.rls
-        or session_user = (select pg_get_userbyid(n.nspowner) from pg_namespace n
-                           where n.nspname = 'fairlead')
-        or (select r.rolsuper from pg_roles r where r.rolname = session_user)
-        or fairlead._is_member('fairlead_admin') or fairlead._is_member('fairlead_scheduler')
-        or fairlead._is_member('fairlead_worker') or fairlead._is_member('fairlead_autoscaler')
-    from fairlead.install_options o where o.only_row;
-end;
-
-create function fairlead._sees(of_tenant text) returns boolean
-language sql stable security definer set search_path = pg_catalog, pg_temp
-begin atomic
-    select fairlead._sees_all() or exists (
-        select from fairlead.tenant_logins t
-        where t.login = session_user and t.tenant = of_tenant);
-end;

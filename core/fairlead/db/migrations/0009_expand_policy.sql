@@ -54,34 +54,3 @@ create table fairlead.rate_usage (
 comment on table fairlead.rate_usage is
     'How far each rate is used up: until when its window is spoken for (GCRA). Written with the dispatch.';
 comment on column fairlead.rate_usage.tat_us is 'Microseconds since 1970, by the database''s clock.';
-
--- Stores a policy document and answers its version, and whether it is new: what is in force already is
--- not stored again. One at a time, so that versions are in the order of their commits.
-create function fairlead.apply_policy(
-    document text, digest text, author text default null, reason text default ''
-) returns table (version bigint, stored boolean)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-    newest record;
-begin
-    perform fairlead._require_read_committed();
-    lock table fairlead.policy_versions in share row exclusive mode;
-    select v.version, v.digest into newest from fairlead.policy_versions v
-    order by v.version desc limit 1;
-    if newest.digest = apply_policy.digest then
-        return query select newest.version, false;
-        return;
-    end if;
-    return query
-    with kept as (
-        insert into fairlead.policy_versions as v (document, digest, author, reason)
-        values (apply_policy.document, apply_policy.digest,
-                coalesce(nullif(apply_policy.author, ''), session_user), coalesce(apply_policy.reason, ''))
-        returning v.version
-    ), noted as (
-        insert into fairlead.policy_events as e (version, event)
-        select k.version, 'stored' from kept k
-    )
-    select k.version, true from kept k;
-    perform pg_notify('fairlead_scheduler', 'policy');
-end $$;

@@ -1,15 +1,13 @@
 -- Endings that wake the leader.
 
--- Wakes a leader that waits for an ending, because a limit holds back who would go on. As with the
--- INSERTs that wake a sleeping one, a notifying transaction holds an instance-wide lock at its commit,
--- so the leader asks for it, with another advisory lock, only while endings are few. Before the row, and
--- with the condition in the trigger: a receipt of a claim then calls nothing. The lock's number is its own:
--- one below it is that of installers and of sessions that make partitions, two below that of a sleeping leader.
-create function fairlead._wake_scheduler_at_ending() returns trigger language plpgsql as $$
+-- Wakes a leader that waits for an ending, because a limit holds back who would go on. As with the INSERTs that wake
+-- a sleeping one, the leader asks for it, by a sequence of its own, only while endings are few. Before the row, and
+-- with the condition in the trigger: a receipt of a claim then calls nothing. What it names is as in _wake_scheduler.
+create function fairlead._wake_scheduler_at_ending() returns trigger
+language plpgsql security definer as $$
 begin
-    if not (case when pg_try_advisory_lock_shared(7165163640219131512)
-                 then pg_advisory_unlock_shared(7165163640219131512) else false end) then
-        perform pg_notify('fairlead_scheduler', 'ended');
+    if pg_catalog.pg_sequence_last_value('fairlead.endings_notify') is not null then
+        perform fairlead._notify_scheduler('ended');
     end if;
     return new;
 end $$;

@@ -1,12 +1,17 @@
 -- Why no worker has claimed a dispatched job: only the leader knows, which is told what claims pass over.
 
-create or replace function fairlead._explain(job_id bigint) returns jsonb
+-- What explain says first: why a job is not running, and when it will, as far as is known. A pending or queued job is
+-- a question to the leader, which answers within a tick: this answers what it last said, or, when that is over two
+-- seconds old, asks and says so, but no more than a hundred questions of a login at a time. Asking again changes
+-- nothing.
+create function fairlead._explain(job_id bigint) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     job record;
     known jsonb;
     answered jsonb;
     ahead integer;
+    asked integer;
     since timestamptz;
 begin
     select s.state, s.queue, s.tenant, s.run_at, s.claimed_at, s.finished_at, s.worker, s.deadline,
@@ -69,6 +74,15 @@ begin
     if found then
         return known || answered;
     end if;
+    select count(*) into asked from (
+        select from fairlead.explain_requests r
+        where r.login = session_user and r.answered_at is null
+          and r.asked_at > clock_timestamp() - interval '1 minute'
+        limit 100) q;
+    if asked = 100 then
+        return known || jsonb_build_object('asked', false, 'sentence',
+            'a hundred questions of this login wait for the leader: ask again in a moment');
+    end if;
     if job.state = 'pending' then
         select count(*) into ahead from (
             select from fairlead.jobs mine cross join lateral (
@@ -78,16 +92,12 @@ begin
                 order by j.rank, j.seq limit 10000) j
             where mine.id = _explain.job_id) rows;
     end if;
-    delete from fairlead.explain_requests r where r.id in (
-        select o.id from fairlead.explain_requests o
-        where o.asked_at < clock_timestamp() - interval '1 minute'
-        order by o.id limit 100 for update skip locked);
-    insert into fairlead.explain_requests (job_id, queue, tenant, ahead)
-    select _explain.job_id, job.queue, job.tenant, ahead
+    insert into fairlead.explain_requests (job_id, queue, tenant, ahead, login)
+    select _explain.job_id, job.queue, job.tenant, ahead, session_user
     where not exists (
         select from fairlead.explain_requests r
         where r.job_id = _explain.job_id and r.answered_at is null);
-    perform pg_notify('fairlead_scheduler', 'question');
+    perform fairlead._notify('fairlead_scheduler', 'question');
     return known || jsonb_build_object('asked', true, 'sentence',
         'the leader has been asked: ask again in a moment');
 end $$;

@@ -3,7 +3,7 @@
 -- cannot be bounded by a grant, not even for reading it FOR SHARE, which needs the right to change it.
 -- The history belongs to the schema's owner, and functions make and drop its partitions.
 --
--- The functions that take and renew the lead follow in 0041_expand_timelines.sql.
+-- The functions that take and renew the lead follow in 0056_expand_leader_login.sql.
 
 -- Why a row of leaders cannot be acquired by waiting; null if it can. A lease lasts a minute at most, and
 -- epochs are counted by ones: only a mistake by hand, or a damaged row, brings others.
@@ -28,17 +28,6 @@ begin
     if not coalesce(lease_seconds between 0.1 and 60, false) then
         raise invalid_parameter_value using message =
             'fairlead: a leader''s lease lasts for 0.1 to 60 seconds';
-    end if;
-end $$;
-
--- Releases the lease of this epoch and notifies the standbys.
-create function fairlead._release_leadership(my_epoch bigint) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    update fairlead.leaders l set lease_until = '-infinity'
-    where l.role = 'scheduler' and l.epoch = my_epoch;
-    if found then
-        perform pg_notify('fairlead_leader', my_epoch::text);
     end if;
 end $$;
 

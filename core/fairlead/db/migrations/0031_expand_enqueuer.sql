@@ -12,22 +12,33 @@ alter table fairlead.schedules alter column created_by set default session_user;
 comment on column fairlead.jobs.enqueued_by is
     'The login that inserted it, or made the schedule that did; a repeat has that of its original.';
 comment on column fairlead.job_history.enqueued_by is 'As in jobs.';
-comment on column fairlead.schedules.created_by is 'The login that inserted it.';
+comment on column fairlead.schedules.created_by is
+    'The login that inserted it, or another that is no administrator''s and changed it since.';
 
--- The schema's owner, superusers, administrators, schedulers and autoscalers: every job is theirs.
+-- The schema's owner, superusers, administrators, operators, schedulers and autoscalers: every job is theirs.
 create function fairlead._owns_all() returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp
 begin atomic
-    select fairlead._administers()
-        or fairlead._is_member('fairlead_scheduler') or fairlead._is_member('fairlead_autoscaler');
+    select fairlead._administers() or exists (
+        select from pg_roles r
+        where r.rolname in ('fairlead_operator', 'fairlead_scheduler', 'fairlead_autoscaler')
+          and pg_has_role(session_user, r.oid, 'member'));
 end;
 
 -- Does the login act for every tenant? Without row-level security every login does. A worker's login sees no
 -- tenants by being one: what it claims, its functions show.
-create or replace function fairlead._sees_all() returns boolean
+create function fairlead._sees_all() returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp
 begin atomic
     select not o.rls or fairlead._owns_all() from fairlead.install_options o where o.only_row;
+end;
+
+create function fairlead._sees(of_tenant text) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+begin atomic
+    select fairlead._sees_all() or exists (
+        select from fairlead.tenant_logins t
+        where t.login = session_user and t.tenant = of_tenant);
 end;
 
 -- Is a job of this tenant, enqueued by this login, the caller's own? With row-level security that is so by
@@ -43,11 +54,12 @@ begin atomic
     from fairlead.install_options o where o.only_row;
 end;
 
--- May the caller read every job? With row-level security a reader has tenants as others have.
+-- May the caller read every job? With row-level security a reader has tenants as others have; a viewer has all.
 create function fairlead._reads_all() returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp
 begin atomic
-    select fairlead._owns_all() or not o.rls and fairlead._is_member('fairlead_reader')
+    select fairlead._owns_all() or fairlead._is_member('fairlead_viewer')
+        or not o.rls and fairlead._is_member('fairlead_reader')
     from fairlead.install_options o where o.only_row;
 end;
 
@@ -63,7 +75,7 @@ end;
 -- Ends jobs whose rows the caller holds: they leave jobs and enter the history; they leave work_queue as
 -- well, unless a handler that has completed its job has the slot still. Rows that were found are deleted by
 -- their places, which cannot change meanwhile: the caller holds them.
-create or replace function fairlead._end_jobs(
+create function fairlead._end_jobs(
     ids bigint[], outcomes text[], errors text[] default null, results jsonb[] default null
 ) returns void language sql
 begin atomic
@@ -99,54 +111,3 @@ begin atomic
            array_agg(coalesce(fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(r.claimed_at), 0))
     from released r having count(*) > 0;
 end;
-
--- The answer says as well whether the job's kind runs alone, and whether the job was asked to stop, for
--- whatever state the job is in because of it. The other tenant is named to those who may see its jobs.
-create or replace function fairlead.explain(job_id bigint) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
-declare
-    answer jsonb := fairlead._explain(explain.job_id);
-    kind text;
-    workers bigint;
-    asked record;
-begin
-    select j.kind into kind from fairlead.jobs j
-    where j.id = explain.job_id and not answer ? 'asked'
-      and answer ->> 'state' in ('pending', 'queued', 'running', 'scheduled');
-    if kind is null then
-        return answer;
-    end if;
-    select count(*) into workers from fairlead.worker_leases w
-    where w.dead_at is null and w.lease_until > clock_timestamp()
-      and w.crash_breakers @> jsonb_build_array(jsonb_build_array(kind, answer ->> 'tenant'));
-    if workers > 0 then
-        answer := answer || jsonb_build_object(
-            'crash_breaker', jsonb_build_object('kind', kind, 'workers', workers),
-            'sentence', format(
-                '%s; jobs of kind %L of its tenant run one at a time on %s, because several have ended the '
-                'process that ran them', answer ->> 'sentence', kind,
-                case workers when 1 then '1 worker' else workers || ' workers' end));
-    end if;
-    select e.requested_at as at, e.for_queue as queue, e.for_tenant as tenant,
-           fairlead._reads_all() or fairlead._owns(e.for_tenant, null) as visible,
-           q.job_id is not null as runs
-    into asked
-    from fairlead.evictions e
-    left join fairlead.work_queue q on q.job_id = e.job_id and q.token = e.token
-    where e.job_id = explain.job_id;
-    if asked.at is null then
-        return answer;
-    end if;
-    return answer || jsonb_build_object(
-        'evicted', jsonb_build_object('requested_at', asked.at)
-            || case when asked.visible
-                    then jsonb_build_object('for_queue', asked.queue, 'for_tenant', asked.tenant)
-                    else '{}' end,
-        'sentence', format(
-            case when asked.runs then '%s, and was asked to stop at %s so that %s could run'
-                 else '%s; it was asked to stop at %s so that %s could run' end,
-            answer ->> 'sentence', asked.at,
-            case when asked.visible then format('tenant %L of queue %L', asked.tenant, asked.queue)
-                 else 'another tenant' end));
-end $$;
-

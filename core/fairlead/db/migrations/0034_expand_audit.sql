@@ -19,8 +19,9 @@ create table fairlead.audit (
 );
 create index audit_job on fairlead.audit (job_id, at) where job_id is not null;
 comment on table fairlead.audit is
-    'The audit log: who cancelled, retried, redrove, paused, resumed, or changed a schedule or the policy by hand, '
-    'when and why. Rows are only ever added, and swept after FAIRLEAD_HISTORY_DAYS_AUDIT days.';
+    'The audit log: who cancelled, retried, redrove, paused, resumed, released a worker or its jobs, bound a login, or '
+    'changed a schedule, the policy, where it is edited, or whose a database is by hand, when and why. Rows are only '
+    'ever added, and swept after FAIRLEAD_HISTORY_DAYS_AUDIT days.';
 comment on column fairlead.audit.job_id is 'Of what: a job, a queue, a tenant, a schedule, a version of the policy.';
 comment on column fairlead.audit.details is 'What else there is to say, such as the columns that changed; never a payload.';
 comment on column fairlead.audit.actor is
@@ -78,108 +79,9 @@ begin
     return deleted;
 end $$;
 
--- Schedules have no functions: people and applications write the table. What the leader notes about them
--- (considered_until, problem) is no change by hand.
-create function fairlead._audit_schedule() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-    changed text[];
-begin
-    if tg_op = 'UPDATE' then
-        select array_agg(n.key order by n.key) into changed
-        from jsonb_each(to_jsonb(new)) n
-        where n.key not in ('considered_until', 'problem') and n.value is distinct from to_jsonb(old) -> n.key;
-        if changed is null then
-            return null;
-        end if;
-        perform fairlead._record_audit(
-            'change_schedule', queue => new.queue, tenant => new.tenant, schedule => new.name,
-            details => jsonb_build_object('changed', changed, 'enabled', new.enabled));
-    elsif tg_op = 'INSERT' then
-        perform fairlead._record_audit(
-            'add_schedule', queue => new.queue, tenant => new.tenant, schedule => new.name);
-    else
-        perform fairlead._record_audit(
-            'remove_schedule', queue => old.queue, tenant => old.tenant, schedule => old.name);
-    end if;
-    return null;
-end $$;
-create trigger schedules_audit after insert or delete or update of
-    name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout,
-    expires_in, headers on fairlead.schedules
-    for each row execute function fairlead._audit_schedule();
-
--- Runs a job again. A scheduled job falls due now and keeps its id; one that is pending, queued or
--- running is left as it is. A finished one is inserted anew with retry_of, unless what repeats it, or
--- what repeats that, is unfinished still: then that job is answered, and so is the holder of its dedup
--- key when that is live. Null when there is no such job.
-create or replace function fairlead.retry(job_id bigint) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
-declare
-    live bigint;
-    wanted bigint := job_id;
-    past fairlead.job_history;
-    heir fairlead.job_history;
-begin
-    perform fairlead._require_read_committed();
-    select j.id into live from fairlead.jobs j
-    where j.id = retry.job_id and fairlead._sees(j.tenant) for update;
-    if found then
-        update fairlead.jobs j set run_at = clock_timestamp()
-        where j.id = live and j.run_at > clock_timestamp();
-        if found then
-            perform fairlead._record_audit('retry', job_id => live);
-        end if;
-        perform pg_notify('fairlead_scheduler', '');
-        return live;
-    end if;
-    -- Another session that repeats it waits here, and sees in a new snapshot what was made.
-    select h.* into past from fairlead.job_history h
-    where h.id = retry.job_id and fairlead._sees(h.tenant) order by h.finished_at desc limit 1
-    for update;
-    if not found then
-        return null;
-    end if;
-    heir := past;
-    while heir.retried_as is not null loop
-        select j.id into live from fairlead.jobs j where j.id = heir.retried_as;
-        if found then
-            return live;
-        end if;
-        select h.* into heir from fairlead.job_history h
-        where h.id = heir.retried_as order by h.finished_at desc limit 1;
-    end loop;
-    if past.payload is null then
-        raise exception 'fairlead: job % cannot be retried: its payload was not kept', job_id
-            using errcode = 'FL004';
-    end if;
-    loop
-        insert into fairlead.jobs (
-            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
-            headers, retry_of, enqueued_by)
-        values (past.queue, past.tenant, past.kind, past.payload, past.priority, past.dedup_key,
-                past.max_attempts, past.timeout, past.cost_hint, past.headers, past.id,
-                past.enqueued_by)
-        on conflict do nothing returning id into live;
-        if found then
-            update fairlead.job_history h set retried_as = live
-            where h.id = past.id and h.outcome = past.outcome and h.finished_at = past.finished_at;
-            perform fairlead._record_audit(
-                'retry', job_id => past.id, queue => past.queue, tenant => past.tenant,
-                details => jsonb_build_object('runs_as', live));
-            return live;
-        end if;
-        select j.id into live from fairlead.jobs j
-        where j.queue = past.queue and j.tenant = past.tenant and j.dedup_key = past.dedup_key;
-        -- Neither: the holder of the key ended between the two statements, so try the insert again.
-        exit when live is not null;
-    end loop;
-    return live;
-end $$;
-
 -- Stops new dispatch of a queue, or of one tenant in it, from the scheduler's next tick; what is
 -- queued is recalled within 2 s, what runs finishes. A repeat changes nothing.
-create or replace function fairlead.pause(queue text, tenant text default null) returns void
+create function fairlead.pause(queue text, tenant text default null) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 begin
     if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
@@ -195,11 +97,11 @@ begin
     if found then
         perform fairlead._record_audit('pause', queue => pause.queue, tenant => pause.tenant);
     end if;
-    perform pg_notify('fairlead_scheduler', '');
+    perform fairlead._notify('fairlead_scheduler', '');
 end $$;
 
 -- Ends a pause made with the same arguments; answers whether there was one.
-create or replace function fairlead.resume(queue text, tenant text default null) returns boolean
+create function fairlead.resume(queue text, tenant text default null) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     was_paused boolean;
@@ -214,13 +116,13 @@ begin
     if was_paused then
         perform fairlead._record_audit('resume', queue => resume.queue, tenant => resume.tenant);
     end if;
-    perform pg_notify('fairlead_scheduler', '');
+    perform fairlead._notify('fairlead_scheduler', '');
     return was_paused;
 end $$;
 
 -- Stores a policy document and answers its version, and whether it is new: what is in force already is
 -- not stored again. One at a time, so that versions are in the order of their commits.
-create or replace function fairlead.apply_policy(
+create function fairlead.apply_policy(
     document text, digest text, author text default null, reason text default ''
 ) returns table (version bigint, stored boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -248,6 +150,6 @@ begin
     select k.version into made from kept k;
     perform fairlead._record_audit(
         'apply_policy', version => made, reason => apply_policy.reason, actor => apply_policy.author);
-    perform pg_notify('fairlead_scheduler', 'policy');
+    perform fairlead._notify('fairlead_scheduler', 'policy');
     return query select made, true;
 end $$;

@@ -41,7 +41,7 @@ begin
     if mended is not null then
         perform fairlead._record_audit(
             'reset_leadership', details => jsonb_build_object('roles', mended));
-        perform pg_notify('fairlead_leader', '');
+        perform fairlead._notify('fairlead_leader', '');
     end if;
     return query select m.role from unnest(mended) as m (role);
 end $$;
@@ -65,7 +65,7 @@ begin
     where p.release = former;
     perform fairlead._record_audit(
         'take_over', details => jsonb_build_object('from', former, 'to', _take_over.release));
-    perform pg_notify('fairlead_leader', '');
+    perform fairlead._notify('fairlead_leader', '');
     return former;
 end $$;
 

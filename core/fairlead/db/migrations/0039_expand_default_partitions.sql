@@ -2,7 +2,7 @@
 -- partition: the clock made a step, or no partition could be made for days.
 
 -- The name of a day's partition, and of the default one without a day.
-create or replace function fairlead._history_partition(class text, day date) returns text
+create function fairlead._history_partition(class text, day date) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
     select format('job_history_%s_%s', class, coalesce(to_char(day, 'YYYYMMDD'), 'default'))
 $$;
@@ -34,8 +34,8 @@ begin
         where not fairlead._has_history_partition(class, m.day) order by m.day nulls first);
 end $$;
 
--- Makes the table of a partition, to be attached. It belongs to the owner of the history, whichever login
--- migrated last.
+-- Makes the table of a partition, to be attached. It belongs to the owner of the history, whichever login migrated
+-- last. What jobs carried stays out of its statistics, see 0068_expand_own_words.sql.
 create function fairlead._make_history_table(class text, day date) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -45,6 +45,9 @@ declare
 begin
     if to_regclass(format('fairlead.%I', part)) is null then
         execute format('create table fairlead.%I (like fairlead.job_history including all)', part);
+        execute format(
+            'alter table fairlead.%I alter payload set statistics 0, alter headers set statistics 0,'
+            ' alter dedup_key set statistics 0, alter result set statistics 0, alter error set statistics 0', part);
     end if;
     if history_owner <> current_user then
         execute format('alter table fairlead.%I owner to %I', part, history_owner);
@@ -81,9 +84,12 @@ end $$;
 -- ATTACH: a plain PARTITION OF takes a lock that waits for every reader, and every completion waits behind it.
 --
 -- Locks the parent, as a drop does, then the default partition, for which readers of the whole history and endings
--- that it takes wait. Endings move before that lock, until a pass finds few, and once more under it. Before the
--- first moves, the lock is taken and given back: another session that has it costs a try, and no moves undone.
--- What has been emptied is left to vacuum: a snapshot from before the moves sees the endings where they were.
+-- that it takes wait. Endings move before that lock, until a pass finds none, five times at most, and once more under
+-- it: a thousand of 1 MiB each that moved under it kept everybody from the default partition. All that a call moves
+-- it moves in one transaction, whatever it has of bytes: in the table of a day that is not attached yet nobody would
+-- find them. Before the first moves, the lock is taken and given back: another session that has it costs a try, and
+-- no moves undone. What has been emptied is left to vacuum: a snapshot from before the moves sees the endings where
+-- they were.
 create function fairlead._make_history_partitions(class text, days date[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -102,8 +108,8 @@ begin
             execute format('alter table fairlead.%I attach partition fairlead.%I default', parent, spare);
             continue;
         end if;
-        loop
-            exit when fairlead._move_late_endings(class, day) < 1000;
+        for pass in 1..5 loop
+            exit when fairlead._move_late_endings(class, day) = 0;
         end loop;
     end loop;
     if dated <> '{}' then
@@ -118,37 +124,6 @@ begin
             parent, fairlead._history_partition(class, day),
             to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00', to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
     end loop;
-end $$;
-
--- Makes the partitions that are missing of yesterday, today and the next days_ahead days, and of days whose endings
--- are in a default one, which move; returns how many it made. Each lock is waited for 50 ms: a class of which
--- another session holds one is left for the next call, with a warning. Nothing missing: nothing is locked.
-create or replace function fairlead.make_history_partitions(days_ahead integer default 14)
-returns integer language plpgsql security definer
-set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
-declare
-    made integer := 0;
-    class text;
-    missing date[];
-begin
-    if not coalesce(days_ahead between 0 and 90, false) then
-        raise invalid_parameter_value using message =
-            'fairlead: partitions are made for 0 to 90 days ahead';
-    end if;
-    foreach class in array array['succeeded', 'unsuccessful'] loop
-        begin
-            continue when fairlead._missing_history_partitions(class, days_ahead) = '{}';
-            -- One at a time, and never while a migration runs.
-            lock table fairlead.schema_versions in share row exclusive mode;
-            missing := fairlead._missing_history_partitions(class, days_ahead);
-            perform fairlead._make_history_partitions(class, missing);
-            made := made + cardinality(missing);
-        exception when lock_not_available then
-            raise warning 'fairlead: partitions of job_history_% are left for later: another session holds a lock',
-                class;
-        end;
-    end loop;
-    return made;
 end $$;
 
 select fairlead._make_history_partitions(c.class, array[null::date])

@@ -3,7 +3,6 @@
 -- Deletes the work_queue rows of attempts whose jobs are gone: completed by their handlers, or deleted by
 -- hand. Answers those attempts; one that is missing holds nothing, still has a job, or is locked: a
 -- transaction that is still open, such as its handler's, decides what it is.
-drop function fairlead._release(bigint[], bigint[], bigint[]);
 create function fairlead._release(ids bigint[], tokens bigint[], run_us bigint[] default null)
 returns table (job_id bigint, token bigint)
 language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off
@@ -31,7 +30,7 @@ end;
 
 -- Frees the slots of attempts whose jobs are gone: completed by their handlers, or deleted. Answers the tokens
 -- that it released; the others hold nothing, still have a job, or are locked. A repeat releases nothing.
-create or replace function fairlead.release(ids bigint[], tokens bigint[], run_us bigint[] default null)
+create function fairlead.release(ids bigint[], tokens bigint[], run_us bigint[] default null)
 returns setof bigint language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -41,40 +40,3 @@ begin
     return query
     select r.token from fairlead._release(ids, own, release.run_us) r;
 end $$;
-
--- Ends attempts without completing their jobs, as _end_attempts says, and waits for no lock. Answers what
--- became of each, and of which queue and kind its job is. A token that this session may not end is stale.
-create or replace function fairlead.hand_back(
-    ids bigint[], tokens bigint[], ended_as text[], errors text[] default null,
-    delays interval[] default null
-) returns table (job_id bigint, token bigint, became text, queue text, kind text)
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
-set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
-set plan_cache_mode = force_generic_plan set jit = off as $$
-#variable_conflict use_column
-declare
-    own constant bigint[] := fairlead._own(ids, tokens);
-begin
-    return query
-    with asked as materialized (
-        select a.* from unnest(ids, own, hand_back.ended_as, errors, delays)
-            as a (job_id, held, ended_as, error, delay)
-        where a.held is not null
-    ), given as materialized (
-        select array_agg(a.job_id) as jobs, array_agg(a.held) as held, array_agg(a.ended_as) as how,
-               array_agg(a.error) as why, array_agg(a.delay) as rests
-        from asked a
-    ), done as materialized (
-        select e.job_id, e.token, e.became from given g cross join lateral fairlead._end_attempts(
-            g.jobs, g.held, g.how, g.why, g.rests, true) e
-        where g.jobs is not null
-    )
-    select a.job_id, a.token,
-           coalesce((select d.became from done d where d.job_id = a.job_id and d.token = a.held), 'stale'),
-           j.queue, j.kind
-    from unnest(ids, tokens, own) as a (job_id, token, held)
-    left join lateral (
-        select j.queue, j.kind from fairlead.jobs j
-        where j.id = a.job_id and a.held is not null offset 0) j on true;
-end $$;
-

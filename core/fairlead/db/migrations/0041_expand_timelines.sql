@@ -29,19 +29,8 @@ comment on column fairlead.leaders.timeline is
 create function fairlead._next_epoch(epoch bigint, timeline integer) returns bigint language sql
 return epoch + 1 + greatest(fairlead._timeline() - timeline, 0) * 1000000000000;
 
--- Does this epoch lead? Holds the leader's row, so that a take-over waits for this statement. No epoch outlasts a
--- fail-over: places and ids of jobs that are lost may be given again, so what a leader remembers of lanes and of
--- the newest id would hide jobs from it.
-create or replace function fairlead._leads(my_epoch bigint) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    perform from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = my_epoch and l.timeline = fairlead._timeline() for share;
-    return found;
-end $$;
-
 -- The same for the autoscaler, whose lease is a Lease of Kubernetes: only the epoch is kept here.
-create or replace function fairlead._autoscaler_leads(my_epoch bigint) returns boolean
+create function fairlead._autoscaler_leads(my_epoch bigint) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     perform from fairlead.leaders l
@@ -49,22 +38,9 @@ begin
     return found;
 end $$;
 
--- Extends the lease of this epoch; null when another epoch is in force, the lease was released, or the server
--- is another one since.
-create or replace function fairlead._renew_leadership(my_epoch bigint, lease_seconds double precision)
-returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    perform fairlead._check_leader('-', lease_seconds);
-    update fairlead.leaders l
-    set lease_until = now() + make_interval(secs => lease_seconds)
-    where l.role = 'scheduler' and l.epoch = my_epoch and l.timeline = fairlead._timeline()
-      and l.lease_until > '-infinity';
-    return case when found then my_epoch end;
-end $$;
-
 -- Begins a new epoch of the autoscaler and returns it, so that no earlier controller can write any more; null
 -- where the database is another release's. SQLSTATE FL006: the row cannot be used until it is mended.
-create or replace function fairlead._begin_autoscaler_epoch(my_name text, my_release text) returns bigint
+create function fairlead._begin_autoscaler_epoch(my_name text, my_release text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     fault constant text := fairlead._leader_fault('autoscaler');
@@ -84,44 +60,3 @@ begin
 end $$;
 
 -- --- workers -----------------------------------------------------------------------------------------
-
--- Inserts a worker's row for this login, with a lease and a new id, and wakes the scheduler. It claims
--- nothing if its pod is marked, as one does whose container has restarted. A mark that has lapsed is void
--- from then on, even when it is prolonged at this very moment: so its row is read under its lock.
-create or replace function fairlead.register_worker(
-    name text, pool text, slots integer, lease_seconds double precision default 15,
-    slots_full integer default null, host text default '', pod_uid text default null,
-    pod_name text default null, version text default '', releases_slots boolean default false
-) returns table (worker bigint, draining boolean, drained boolean)
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
-set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
-set plan_cache_mode = force_generic_plan set jit = off as $$
-#variable_conflict use_column
-begin
-    if not fairlead._may_serve(register_worker.pool) then
-        raise exception 'fairlead: login % may not serve pool %', session_user, register_worker.pool
-            using errcode = 'insufficient_privilege',
-                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
-    end if;
-    return query
-    with mark as (
-        update fairlead.pod_drains d
-        set drained_at = case when d.drain_until > now() then d.drained_at end
-        where d.pod_uid = register_worker.pod_uid
-        returning d.drain_until > now() as holds, d.drained_at is not null as drained
-    ), me as (
-        insert into fairlead.worker_leases (
-            id, lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
-            draining)
-        overriding system value values (
-            nextval('fairlead.worker_leases_id_seq') + fairlead._timeline_base(),
-            now() + interval '1 second' * least(register_worker.lease_seconds, 3600), register_worker.slots,
-            coalesce(register_worker.slots_full, register_worker.slots), register_worker.name,
-            register_worker.pool, register_worker.host, register_worker.pod_uid, register_worker.pod_name,
-            register_worker.version, register_worker.releases_slots,
-            exists (select from mark k where k.holds))
-        returning id, draining
-    )
-    select m.id, m.draining, exists (select from mark k where k.drained) from me m;
-    perform pg_notify('fairlead_scheduler', '');
-end $$;

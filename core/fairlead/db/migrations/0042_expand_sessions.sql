@@ -1,7 +1,7 @@
 -- What functions that applications call depend on in the application's session.
 
 -- A session may begin all its transactions at another level.
-create or replace function fairlead._require_read_committed() returns void
+create function fairlead._require_read_committed() returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     if current_setting('transaction_isolation') <> 'read committed' then

@@ -1,24 +1,26 @@
 -- What is an entry of the audit log: a statement that changes something, and not each of its rows.
 
--- One entry a statement, however many schedules it adds, changes or removes: an application's login cannot fill the
--- audit log with one. Of several it says how many, the first ten names, and their queue and tenant if all share it.
-drop trigger schedules_audit on fairlead.schedules;
-drop function fairlead._audit_schedule();
-
+-- Adds one entry for a statement, and for one of several schedules an entry for each hundred: an application's login
+-- cannot fill the audit log with one. It says how many they are, their names, and their queue and tenant if all share
+-- it; where they are of several tenants, each name has its tenant.
 create function fairlead._record_schedules(
     verb text, tenants text[], names text[], queues text[], details jsonb default null
 ) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    several constant boolean := cardinality(names) > 1;
+    tenant constant text := case when tenants[1] = all (tenants) then tenants[1] end;
 begin
-    if cardinality(names) > 1 then
-        details := coalesce(details, '{}') || jsonb_build_object(
-            'schedules', cardinality(names), 'names', to_jsonb(names[:10]));
-    end if;
-    perform fairlead._record_audit(
-        _record_schedules.verb,
-        queue => case when queues[1] = all (queues) then queues[1] end,
-        tenant => case when tenants[1] = all (tenants) then tenants[1] end,
-        schedule => case when cardinality(names) = 1 then names[1] end,
-        details => _record_schedules.details);
+    for place in 1..cardinality(names) by 100 loop
+        perform fairlead._record_audit(
+            _record_schedules.verb,
+            queue => case when queues[1] = all (queues) then queues[1] end,
+            tenant => tenant,
+            schedule => case when not several then names[1] end,
+            details => case when not several then _record_schedules.details else
+                coalesce(_record_schedules.details, '{}') || jsonb_strip_nulls(jsonb_build_object(
+                    'schedules', cardinality(names), 'names', names[place:place + 99],
+                    'tenants', case when tenant is null then tenants[place:place + 99] end)) end);
+    end loop;
 end $$;
 
 create function fairlead._audit_schedules() returns trigger
@@ -33,7 +35,8 @@ begin
     return null;
 end $$;
 
--- What the leader notes about schedules (considered_until, problem) is no change by hand.
+-- What the leader notes about schedules (considered_until, problem) is no change by hand, nor is how often it was
+-- changed.
 create function fairlead._audit_changed_schedules() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -48,10 +51,11 @@ begin
     from (
         select n.tenant, n.name, n.queue, n.enabled, array(
                    select e.key from jsonb_each(to_jsonb(n)) e
-                   where e.key not in ('considered_until', 'problem')
+                   where e.key not in ('considered_until', 'problem', 'changes')
                      and e.value is distinct from to_jsonb(o) -> e.key order by e.key) as keys
         from changed n left join former o using (tenant, name)
-        where (n.cron, n.timezone, n.missed, n.enabled, n.queue, n.kind, n.payload, n.priority, n.max_attempts,
+        where n.changes is distinct from o.changes
+          and (n.cron, n.timezone, n.missed, n.enabled, n.queue, n.kind, n.payload, n.priority, n.max_attempts,
                n.timeout, n.expires_in, n.headers, n.created_by)
               is distinct from (o.cron, o.timezone, o.missed, o.enabled, o.queue, o.kind, o.payload, o.priority,
                                 o.max_attempts, o.timeout, o.expires_in, o.headers, o.created_by)) c
@@ -71,7 +75,7 @@ create trigger schedules_audit_changed after update on fairlead.schedules
 
 -- Cancels a job. Answers cancelled (it ended here and will not run), requested (it runs; its worker
 -- learns of it at its next renewal, at the latest), finished, or unknown. A repeat is harmless.
-create or replace function fairlead.cancel(job_id bigint) returns text
+create function fairlead.cancel(job_id bigint) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     queued boolean;
@@ -96,7 +100,7 @@ begin
             if found then
                 perform fairlead._record_audit('cancel', job_id => cancel.job_id);
             end if;
-            perform pg_notify('fairlead_cancel', cancel.job_id::text);
+            perform fairlead._notify('fairlead_cancel', cancel.job_id::text);
             return 'requested';
         end if;
     end if;

@@ -15,12 +15,11 @@ create table fairlead.floor_scans (
 comment on table fairlead.floor_scans is
     'When a worker of the pool last claimed below the floor. The leader adds a pool''s row with its floors.';
 insert into fairlead.floor_scans (pool) select distinct f.pool from fairlead.claim_floors f;
-alter table fairlead.claim_floors drop column full_claim_at;
 
 -- Whether there is a row that a claim would take, from the floor on or also below it, and whether it is time
 -- for any worker to claim below it. A claim locks the worker's row and so writes to the log, even when it
 -- finds nothing; this only reads.
-create or replace function fairlead._claimable(pool text, below_floor boolean)
+create function fairlead._claimable(pool text, below_floor boolean)
 returns table (claimable boolean, turn_due boolean)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
@@ -41,7 +40,7 @@ end $$;
 -- May a worker of this pool claim below the floor now? One worker per pool may once a second, so that a row
 -- that came back below the floor is claimed and cannot freeze virtual time. A turn that lies ahead was taken before
 -- the clock was set back. It does not wait for the disk: a turn that a server crash forgets is taken again.
-create or replace function fairlead.take_floor_scan_turn(pool text) returns boolean
+create function fairlead.take_floor_scan_turn(pool text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -80,7 +79,7 @@ begin
 end $$;
 
 -- Lets a worker claim again, unless its pod's mark holds; answers a row if it may.
-create or replace function fairlead.undrain_worker(worker bigint) returns setof bigint
+create function fairlead.undrain_worker(worker bigint) returns setof bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -98,7 +97,7 @@ begin
     )
     select f.id from free f;
     if found then
-        perform pg_notify('fairlead_scheduler', '');
+        perform fairlead._notify('fairlead_scheduler', '');
     end if;
 end $$;
 
@@ -106,7 +105,7 @@ end $$;
 -- session has locked it. No claim of its workers can be added any more: draining was committed before this began, a
 -- renewal waits for the claims before it, and a claim reads draining under its lock. A pod usually has one worker;
 -- where it has more, all of them have to be empty and to know of the mark.
-create or replace function fairlead.say_drained(worker bigint) returns setof timestamptz
+create function fairlead.say_drained(worker bigint) returns setof timestamptz
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -131,50 +130,13 @@ begin
     returning d.drained_at;
 end $$;
 
--- Inserts a worker's row for this login, with a lease and a new id, and wakes the scheduler. It claims
--- nothing if its pod's mark holds, as one does whose container has restarted.
-create or replace function fairlead.register_worker(
-    name text, pool text, slots integer, lease_seconds double precision default 15,
-    slots_full integer default null, host text default '', pod_uid text default null,
-    pod_name text default null, version text default '', releases_slots boolean default false
-) returns table (worker bigint, draining boolean, drained boolean)
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
-set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
-set plan_cache_mode = force_generic_plan set jit = off as $$
-#variable_conflict use_column
-begin
-    if not fairlead._may_serve(register_worker.pool) then
-        raise exception 'fairlead: login % may not serve pool %', session_user, register_worker.pool
-            using errcode = 'insufficient_privilege',
-                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
-    end if;
-    return query
-    with mark as materialized (
-        select k.holds, k.drained from fairlead._read_mark(register_worker.pod_uid) k
-    ), me as (
-        insert into fairlead.worker_leases (
-            id, lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
-            draining)
-        overriding system value values (
-            nextval('fairlead.worker_leases_id_seq') + fairlead._timeline_base(),
-            now() + interval '1 second' * least(register_worker.lease_seconds, 3600), register_worker.slots,
-            coalesce(register_worker.slots_full, register_worker.slots), register_worker.name,
-            register_worker.pool, register_worker.host, register_worker.pod_uid, register_worker.pod_name,
-            register_worker.version, register_worker.releases_slots,
-            exists (select from mark k where k.holds))
-        returning id, draining
-    )
-    select m.id, m.draining, exists (select from mark k where k.drained) from me m;
-    perform pg_notify('fairlead_scheduler', '');
-end $$;
-
 -- --- pools ---------------------------------------------------------------------------------------------
 
 -- Answers the owner of a pool, which the caller's release becomes if there is none and it has a name. Empty: nobody
 -- owns it, and the caller's may not, since others' logins are bound to the pool and this one is not: theirs alone, and
 -- administrators, make their release its owner. Null: another session has the pool and has not committed after
 -- half a second, so whose it will be is open. Without a name the function only reads.
-create or replace function fairlead._own_pool(pool text, release text) returns text
+create function fairlead._own_pool(pool text, release text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '500ms' as $$
 declare
     found_owner text;

@@ -8,8 +8,8 @@ declare
     role name;
     missing text;
 begin
-    foreach role in array array['fairlead_enqueue', 'fairlead_reader', 'fairlead_worker',
-                                'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin']::name[]
+    foreach role in array array['fairlead_enqueue', 'fairlead_reader', 'fairlead_viewer', 'fairlead_worker',
+                                'fairlead_operator', 'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin']::name[]
     loop
         if exists (select from pg_roles where rolname = role) then
             continue;
@@ -27,8 +27,8 @@ begin
     end loop;
     if missing is not null then
         raise warning 'login % may not create roles, and these are missing: %', current_user, missing
-            using hint = 'Only the owner can work with this schema until an administrator has created '
-                         'them and fairlead migrate has run again.';
+            using hint = 'Logins that need one of them cannot work with this schema until an administrator has '
+                         'created them and fairlead migrate has run again.';
     end if;
 end $roles$;
 
@@ -112,8 +112,8 @@ begin
             select 'schema', n.oid::regnamespace::text, n.nspowner, g.grantee
             from pg_namespace n, aclexplode(n.nspacl) g where n.nspname = 'fairlead') o
         join pg_roles r on r.oid = o.grantee and r.oid <> o.owner
-        where r.rolname in ('fairlead_enqueue', 'fairlead_reader', 'fairlead_worker',
-                            'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin')
+        where r.rolname in ('fairlead_enqueue', 'fairlead_reader', 'fairlead_viewer', 'fairlead_worker',
+                            'fairlead_operator', 'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin')
     loop
         execute line;
     end loop;
@@ -125,30 +125,45 @@ declare
     role text;
 begin
     foreach line in array array[
-        'grant usage on schema fairlead to fairlead_enqueue, fairlead_reader, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
-        'grant select on fairlead.schema_versions to fairlead_enqueue, fairlead_reader, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant usage on schema fairlead to fairlead_enqueue, fairlead_reader, fairlead_viewer, fairlead_worker, fairlead_operator, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant select on fairlead.schema_versions to fairlead_enqueue, fairlead_reader, fairlead_viewer, fairlead_worker, fairlead_operator, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
 
-        'grant insert (queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout, cost_hint, headers) on fairlead.jobs to fairlead_enqueue, fairlead_admin',
-        'grant select (id, queue, tenant, dedup_key) on fairlead.jobs to fairlead_enqueue',
-        'grant usage on sequence fairlead.places to fairlead_enqueue, fairlead_scheduler, fairlead_admin',
+        'grant insert (queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout, cost_hint, headers, batch) on fairlead.jobs to fairlead_enqueue, fairlead_worker, fairlead_admin',
+        'grant select (id, queue, tenant, dedup_key) on fairlead.jobs to fairlead_enqueue, fairlead_worker',
+        -- Row by row it is those that are its own, as for schedules: see rls.sql.
+        'grant insert (open, tenant, queue, kind, payload, priority, max_attempts, timeout, headers) on fairlead.batches to fairlead_enqueue, fairlead_worker, fairlead_admin',
+        'grant select on fairlead.batches to fairlead_enqueue, fairlead_worker, fairlead_reader',
+        'grant select on fairlead.batch_status to fairlead_enqueue, fairlead_worker, fairlead_reader, fairlead_viewer, fairlead_scheduler',
+        'grant execute on function fairlead.list_batches(text, text, integer, bigint) to fairlead_enqueue, fairlead_worker, fairlead_reader, fairlead_viewer, fairlead_scheduler, fairlead_operator, fairlead_admin',
+        'grant execute on function fairlead.close_batch(bigint) to fairlead_enqueue, fairlead_worker, fairlead_operator, fairlead_admin',
+        'grant execute on function fairlead._settle_batches(bigint, bigint, integer, integer, integer), fairlead._forget_batches(bigint, integer, integer) to fairlead_scheduler',
+        'grant select (id, open, problem, created_at, completed_at) on fairlead.batches to fairlead_scheduler',
+        'grant usage on sequence fairlead.places to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_admin',
         'grant select on fairlead.job_status to fairlead_enqueue',
-        'grant execute on function fairlead._sees(text), fairlead._sees_all(), fairlead._owns(text, text), fairlead._reads_all() to fairlead_enqueue, fairlead_reader, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
-        'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
+        'grant execute on function fairlead._sees(text), fairlead._sees_all(), fairlead._owns(text, text), fairlead._owns_batch(text, text), fairlead._reads_all() to fairlead_enqueue, fairlead_reader, fairlead_viewer, fairlead_worker, fairlead_operator, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant execute on function fairlead._follow_ups() to fairlead_worker',
+        'grant execute on function fairlead.enqueue(text, jsonb, text, text, integer, timestamptz, timestamptz, text, integer, interval, interval, jsonb, bigint, boolean, interval, interval, interval) to fairlead_enqueue, fairlead_worker, fairlead_admin',
+        'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers, declared_by) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
         -- Row by row it is those that are its own: see rls.sql.
         'grant select, update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue',
-        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint), fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.remove_schedules(text, text) to fairlead_enqueue',
+        'grant execute on function fairlead.list_jobs(text, text, text, text, integer, timestamptz, timestamptz, bigint), fairlead._list_jobs(text, text, text, text, integer, timestamptz, timestamptz, bigint) to fairlead_enqueue, fairlead_reader, fairlead_viewer, fairlead_scheduler, fairlead_operator, fairlead_admin',
+        'grant execute on function fairlead._await_ending(bigint) to fairlead_enqueue, fairlead_reader, fairlead_viewer, fairlead_scheduler, fairlead_operator, fairlead_admin',
+        'grant execute on function fairlead._last_fire(text, text) to fairlead_enqueue, fairlead_reader, fairlead_viewer, fairlead_operator, fairlead_scheduler, fairlead_admin',
+        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint), fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.remove_schedules(text, text), fairlead.retry(bigint) to fairlead_enqueue',
 
         'grant select on fairlead.job_status, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.queue_stats, fairlead.workers, fairlead.schedules to fairlead_reader',
-        'grant execute on function fairlead.explain(bigint) to fairlead_reader',
+        'grant execute on function fairlead.explain(bigint) to fairlead_reader, fairlead_viewer',
 
-        'grant execute on function fairlead.register_worker(text, text, integer, double precision, integer, text, text, text, text, boolean), fairlead.renew_worker(bigint, double precision, integer, bigint[], bigint[], integer, jsonb, text[]), fairlead.undrain_worker(bigint), fairlead.say_drained(bigint), fairlead.deregister_workers(bigint[]), fairlead._predecessors(text, text), fairlead._leased(bigint[], timestamptz) to fairlead_worker',
-        'grant execute on function fairlead.claim(bigint, integer, boolean, text[]), fairlead._claimable(text, boolean), fairlead.take_floor_scan_turn(text), fairlead._pass_over(bigint, text[], integer), fairlead._begin_in_quarantine(bigint, bigint), fairlead.extend_deadlines(bigint[], bigint[], double precision[]), fairlead._keep_deadlines(bigint[], bigint[], double precision), fairlead.store_progress(bigint[], bigint[], real[], text[]), fairlead._forget_progress(bigint[], bigint[]), fairlead._origins(bigint[], bigint[]), fairlead._sources(bigint[], bigint[]), fairlead._unfinished(), fairlead._awaited(), fairlead._own_pool(text, text) to fairlead_worker',
-        'grant execute on function fairlead.finish(bigint[], bigint[], text[], text[], text[], bigint[]), fairlead._lock_free(bigint[], bigint[]), fairlead._ended(bigint[], bigint[]), fairlead.hand_back(bigint[], bigint[], text[], text[], interval[]), fairlead.release(bigint[], bigint[], bigint[]), fairlead._count_crashes(bigint[], bigint[]), fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval) to fairlead_worker',
+        'grant execute on function fairlead.register_worker(text, text, integer, double precision, integer, text, text, text, text, boolean), fairlead.announce_kinds(bigint, text[], integer[], boolean[]), fairlead.limit_kinds(bigint, text[], integer[]), fairlead.awaits_limits(bigint), fairlead.renew_worker(bigint, double precision, integer, bigint[], bigint[], integer, jsonb, text[]), fairlead.undrain_worker(bigint), fairlead.say_drained(bigint), fairlead.deregister_workers(bigint[]), fairlead._predecessors(text, text), fairlead._leased(bigint[], timestamptz) to fairlead_worker',
+        'grant execute on function fairlead.claim(bigint, integer, boolean, text[]), fairlead._claimable(text, boolean), fairlead.take_floor_scan_turn(text), fairlead._pass_over(bigint, text[], integer), fairlead._begin_in_quarantine(bigint, bigint), fairlead.extend_deadlines(bigint[], bigint[], double precision[]), fairlead._keep_deadlines(bigint[], bigint[], double precision), fairlead.store_progress(bigint[], bigint[], real[], text[]), fairlead.store_checkpoints(bigint[], bigint[], text[]), fairlead._forget_progress(bigint[], bigint[]), fairlead._origins(bigint[], bigint[]), fairlead._sources(bigint[], bigint[]), fairlead._unfinished(), fairlead._awaited(), fairlead._own_pool(text, text) to fairlead_worker',
+        'grant execute on function fairlead.finish(bigint[], bigint[], text[], text[], text[], bigint[]), fairlead._lock_free(bigint[], bigint[]), fairlead._ended(bigint[], bigint[]), fairlead.hand_back(bigint[], bigint[], text[], text[], interval[]), fairlead.release(bigint[], bigint[], bigint[]), fairlead._count_crashes(bigint[], bigint[]), fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead.checkpoint(bigint, bigint, jsonb) to fairlead_worker',
 
         -- DELETE, and UPDATE of a whole table, are rights to lock it: jobs and floors have neither.
         'grant select, insert, update (due_at, run_at, seq) on fairlead.jobs to fairlead_scheduler',
         'grant select, insert, update (vtag) on fairlead.claim_floors to fairlead_scheduler',
         'grant select, update (dead_at), delete on fairlead.worker_leases to fairlead_scheduler',
+        'grant select on fairlead.worker_kinds, fairlead.announced_kinds to fairlead_scheduler',
+        'grant select, update (known) on fairlead.worker_kind_limits to fairlead_scheduler',
         'grant select, insert, update (deadline, vtag), delete on fairlead.work_queue to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.receipts, fairlead.schedule_fires to fairlead_scheduler',
         'grant select, update, delete on fairlead.job_progress, fairlead.attempt_errors to fairlead_scheduler',
@@ -157,21 +172,22 @@ begin
         'grant select on fairlead.job_history to fairlead_scheduler',
         'grant select on fairlead.job_history_unsuccessful to fairlead_scheduler',
         'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',
-        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead.drop_history_partitions(integer, integer), fairlead._administrators(), fairlead._forget_audit(bigint, integer, integer) to fairlead_scheduler',
+        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead._fire(bigint, text[], text[], text[], text[], bigint[], text[], bigint[], bigint[]), fairlead.make_history_partitions(integer), fairlead.drop_history_partitions(integer, integer), fairlead._administrators(), fairlead._forget_audit(bigint, integer, integer) to fairlead_scheduler',
         'grant execute on function fairlead._acquire_leadership(text, double precision, text), fairlead._renew_leadership(bigint, double precision), fairlead._release_leadership(bigint), fairlead._leads(bigint) to fairlead_scheduler',
+        'grant execute on function fairlead._notify(text, text) to fairlead_scheduler, fairlead_autoscaler',
         'grant execute on function fairlead._own_database(text) to fairlead_scheduler, fairlead_admin',
-        'grant execute on function fairlead._leader_fault(text) to fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant execute on function fairlead._leader_fault(text) to fairlead_worker, fairlead_viewer, fairlead_operator, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
 
         'grant select on fairlead.policy_versions to fairlead_scheduler',
         'grant select, insert on fairlead.policy_events to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.rate_usage to fairlead_scheduler',
-        'grant select, update (answered_at, answer) on fairlead.explain_requests to fairlead_scheduler',
+        'grant select, update (answered_at, answer), delete on fairlead.explain_requests to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.over_backlog to fairlead_scheduler',
         'grant select, update on sequence fairlead.backlog_gate, fairlead.inserts_notify, fairlead.endings_notify to fairlead_scheduler',
         -- What `fairlead top` counts, in the scheduler's pod; SELECT draws nothing.
         'grant select on sequence fairlead.jobs_id_seq, fairlead.tokens to fairlead_scheduler',
         'grant execute on function fairlead._backlog_bit(text), fairlead._scan_from(bigint) to fairlead_scheduler',
-        'grant execute on function fairlead._epoch_us(timestamptz), fairlead._span_us(interval), fairlead._one_more(integer), fairlead._deadline(interval) to fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant execute on function fairlead._epoch_us(timestamptz), fairlead._span_us(interval), fairlead._one_more(integer), fairlead._deadline(interval) to fairlead_worker, fairlead_viewer, fairlead_operator, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant select, insert, update, delete on fairlead.fairness_reports to fairlead_scheduler',
 
         'grant select, insert, update, delete on fairlead.policy_shadow to fairlead_scheduler',
@@ -179,7 +195,7 @@ begin
 
         'grant select, insert, update, delete on fairlead.pool_demand to fairlead_scheduler',
         'grant select on fairlead.pod_drains to fairlead_scheduler',
-        'grant execute on function fairlead._forget_drains(bigint) to fairlead_scheduler',
+        'grant execute on function fairlead._forget_drains(bigint), fairlead._forget_periods(bigint, integer) to fairlead_scheduler',
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id, queue, run_at) on fairlead.jobs to fairlead_autoscaler',
@@ -191,15 +207,17 @@ begin
         'grant select, update (policy_source, policy_place) on fairlead.install_options to fairlead_autoscaler',
         'grant execute on function fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text) to fairlead_autoscaler',
 
-        'grant select on all tables in schema fairlead to fairlead_admin',
-        'grant select on all sequences in schema fairlead to fairlead_admin',
+        -- A viewer reads what an operator does, and explain() alone stores something for it: its question.
+        -- An operator changes what the fleet does now, by functions that note who it was.
+        'grant select on all tables in schema fairlead to fairlead_viewer, fairlead_operator, fairlead_admin',
+        'grant select on all sequences in schema fairlead to fairlead_viewer, fairlead_operator, fairlead_admin',
+        'grant update (enabled) on fairlead.schedules to fairlead_operator',
         'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_admin',
         'grant insert, update, delete on fairlead.tenant_logins, fairlead.pool_logins to fairlead_admin',
-        'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
-        'grant execute on function fairlead.explain(bigint) to fairlead_admin',
-        'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text), fairlead._assign_pool(text, text), fairlead._own_pool(text, text), fairlead._take_over(text) to fairlead_admin',
-        'grant execute on function fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.redact(bigint), fairlead._erase_history(text, bigint, integer), fairlead.remove_schedules(text, text) to fairlead_admin',
-        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer), fairlead.reset_leadership() to fairlead_admin'
+        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint), fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead._release_worker(bigint), fairlead._release_jobs(bigint, bigint, integer), fairlead.reset_leadership() to fairlead_operator, fairlead_admin',
+        'grant execute on function fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text), fairlead._assign_pool(text, text), fairlead._own_pool(text, text), fairlead._take_over(text) to fairlead_admin',
+        'grant execute on function fairlead.redact(bigint), fairlead._erase_history(text, bigint, integer), fairlead._erase_batches(text, bigint, integer), fairlead._erase_periods(text), fairlead.remove_schedules(text, text) to fairlead_admin',
+        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead.checkpoint(bigint, bigint, jsonb), fairlead.make_history_partitions(integer) to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.
         for role in select trim(r) from unnest(

@@ -7,7 +7,7 @@ select json_build_object(
     'id', j.id, 'kind', j.kind, 'payload', j.payload, 'queue', j.queue, 'tenant', j.tenant,
     'priority', j.priority, 'run_at', j.run_at, 'expires_at', j.expires_at,
     'dedup_key', j.dedup_key, 'max_attempts', j.max_attempts, 'headers', j.headers)::text as job
-from jsonb_to_record(%s::jsonb) as w (kind text, queue text, tenant text, payload jsonb)
+from json_to_record(%s::json) as w (kind text, queue text, tenant text, payload jsonb)
 cross join lateral (
     select j.* from fairlead.jobs j
     where j.id > 0 and (w.kind is null or j.kind = w.kind)

@@ -1,5 +1,5 @@
 -- narrow_gate: reset the gate to the bits of the rows that over_backlog has, or to no value without any.
--- locks: the leader's row (for share).
+-- locks: the leader's row (for key share).
 -- index: leaders_pkey; over_backlog is read whole: it has a row for each lane that is refused.
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

@@ -1,6 +1,6 @@
 -- publish_backlog: refuse new jobs of full lanes and reopen others. Returns the rows of the full ones. The
 --                  gate has their bits before the rows are visible, and only the leader sets them.
--- locks: the leader's row (for share), over_backlog, which only the leader writes.
+-- locks: the leader's row (for key share), over_backlog, which only the leader writes.
 -- index: leaders_pkey, over_backlog_pkey, over_backlog_once
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

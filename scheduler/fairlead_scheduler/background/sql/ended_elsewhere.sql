@@ -16,11 +16,14 @@ left join lateral (
 left join lateral (
     select j.queue, j.kind, j.run_at from fairlead.jobs j where j.id = a.job_id offset 0) j on true
 cross join lateral (
-    -- Ordering by time would let the planner read all errors there are, from the latest on.
+    -- Of the newest hundred: a login may store as many of one job as it likes. Ordering by time alone would let the
+    -- planner read all errors there are, from the latest on.
     select max(array[fairlead._epoch_us(e.at),
                      case e.ended_as when 'failed' then 1 when 'crashed' then 2 when 'lost' then 3
                                      else 4 end]) as last
-    from fairlead.attempt_errors e
+    from (
+        select l.job_id, l.token, l.at, l.ended_as from fairlead.attempt_errors l
+        where (l.job_id, l.at) <= (a.job_id, 'infinity') order by l.job_id desc, l.at desc limit 100) e
     where e.job_id = a.job_id and (h.token is null or e.token = h.token)) newest
 cross join lateral (
     select case when newest.last[1] > fairlead._epoch_us(now()) - 60000000

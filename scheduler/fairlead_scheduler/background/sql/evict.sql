@@ -1,7 +1,7 @@
 -- evict: ask attempts to stop so that waiting tenants can run, and notify their workers; returns the jobs of
 --        those that hold their tokens still. Does nothing under another leader's epoch. The ids come sorted.
 --        Requests are forgotten after an hour.
--- locks: the leader's row (for share), evictions rows by requested_at, then by job id.
+-- locks: the leader's row (for key share), evictions rows by requested_at, then by job id.
 -- index: leaders_pkey, work_queue_pkey, evictions_pkey, evictions_requested
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
@@ -26,4 +26,4 @@ with lead as materialized (
         for_tenant = excluded.for_tenant
     returning e.job_id
 )
-select a.job_id, pg_notify('fairlead_cancel', a.job_id::text) from asked a
+select a.job_id, fairlead._notify('fairlead_cancel', a.job_id::text) from asked a

@@ -1,5 +1,5 @@
--- expire: end jobs that expired from %(from_us)s on before they started; returns how many, and the database's
---         time.
+-- expire: end jobs that expired from %(from_us)s on before they started; returns how many, or %(limit)s where some
+--         are left, and the database's time.
 -- locks: see fairlead._expire.
 -- index: see fairlead._expire.
 select (extract(epoch from now()) * 1e6)::bigint as now_us,

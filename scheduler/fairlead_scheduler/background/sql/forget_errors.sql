@@ -1,5 +1,5 @@
 -- forget_errors: delete errors of attempts that are past their retention, oldest first.
--- locks: the leader's row (for share), attempt_errors rows (skip locked).
+-- locks: the leader's row (for key share), attempt_errors rows (skip locked).
 -- index: attempt_errors_age, leaders_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

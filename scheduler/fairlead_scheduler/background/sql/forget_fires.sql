@@ -1,6 +1,6 @@
 -- forget_fires: delete fires of schedules that are past their retention, oldest first. None comes
 --               again: what a schedule has considered lies behind it.
--- locks: the leader's row (for share), schedule_fires rows (skip locked).
+-- locks: the leader's row (for key share), schedule_fires rows (skip locked).
 -- index: schedule_fires_age, leaders_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

@@ -3,7 +3,7 @@
 --                 hears of it with its next renewal, and the steal takes the row of one that does not act on
 --                 it. What a handler has completed keeps its deadline. Answers the page that comes next, and
 --                 nothing at the end of the table.
--- locks: the leader's row (for share), work_queue rows (skip locked).
+-- locks: the leader's row (for key share), work_queue rows (skip locked).
 -- index: none of work_queue, as in steal.sql; jobs_pkey, leaders_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

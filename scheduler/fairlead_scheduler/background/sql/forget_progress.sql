@@ -1,6 +1,6 @@
 -- forget_progress: delete the progress of attempts that are over, in so many pages of job_progress from
 --                  %(page)s on. Answers the page that comes next, and nothing at the end of the table.
--- locks: the leader's row (for share), job_progress rows (skip locked).
+-- locks: the leader's row (for key share), job_progress rows (skip locked).
 -- index: none of job_progress, as in steal.sql; work_queue_pkey, leaders_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

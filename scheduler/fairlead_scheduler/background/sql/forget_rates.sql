@@ -1,5 +1,5 @@
 -- forget_rates: delete rate windows that have been empty for an hour.
--- locks: the leader's row (for share), rate_usage rows (skip locked): a dispatch may be at them.
+-- locks: the leader's row (for key share), rate_usage rows (skip locked): a dispatch may be at them.
 -- index: leaders_pkey; rate_usage is read whole: it has one row for each window in use.
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

@@ -1,7 +1,7 @@
 -- mark_dead: mark workers whose lease lapsed as dead, so that they claim and finish nothing more; the steal
 --            takes back what they held. No lease counts as lapsed until one full lease after the server's
 --            start and after this leader's take-over.
--- locks: the leader's row (for share), then workers by name (skip locked).
+-- locks: the leader's row (for key share), then workers by name (skip locked).
 -- index: worker_leases_live, worker_leases_pkey, leaders_pkey
 with lead as materialized (
     select from fairlead.leaders l

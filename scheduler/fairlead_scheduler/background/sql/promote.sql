@@ -1,7 +1,7 @@
 -- promote: make jobs pending that fell due from %(from_us)s on: each draws a new place and keeps the
 --          instant in due_at. Answers one row of columns, with the database's time and the
 --          next instant at which a job falls due.
--- locks: the leader's row (for share), then jobs rows by the instant (for update, skip locked).
+-- locks: the leader's row (for key share), then jobs rows by the instant (for update, skip locked).
 -- index: jobs_due, jobs_pkey, leaders_pkey
 with lead as materialized (
     select where case when exists (

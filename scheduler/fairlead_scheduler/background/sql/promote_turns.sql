@@ -2,7 +2,7 @@
 --                lanes behind one, at most %(lane_jobs)s each and %(limit)s in all. Each lane's are those that
 --                fell due first. Answers one row: the promoted jobs by columns, how many lanes had any,
 --                and the lane to go on behind, null at the end.
--- locks: the leader's row (for share), then jobs rows by lane and instant (for update, skip locked).
+-- locks: the leader's row (for key share), then jobs rows by lane and instant (for update, skip locked).
 -- index: jobs_lane_times, jobs_pkey, leaders_pkey. Compared together with the id, which changes nothing, an
 --        instant does not imply the condition of the index by instants alone: after ANALYZE the planner
 --        took that one, read all that was due for each lane and sorted it.

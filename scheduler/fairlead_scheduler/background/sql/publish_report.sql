@@ -1,5 +1,5 @@
 -- publish_report: publish a pool's fairness report; does nothing under another leader's epoch.
--- locks: the leader's row (for share), fairness_reports by pool.
+-- locks: the leader's row (for key share), fairness_reports by pool.
 -- index: leaders_pkey, fairness_reports_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

@@ -2,7 +2,7 @@
 --        work_queue's pages behind %(after)s: at most %(limit)s of them. Returns the jobs it took with their
 --        queues, kinds and new states, and where the next stretch begins, null at the end of the table.
 --        Locked rows are skipped; the next round over the table comes back to them.
--- locks: the leader's row (for share), then as fairlead._end_attempts with skip_locked.
+-- locks: the leader's row (for key share), then as fairlead._end_attempts with skip_locked.
 -- index: none of work_queue: it is read by the place of its rows, so that dead ones cost no more than
 --        their pages; worker_leases_pkey, jobs_pkey
 with stretch as materialized (

@@ -1,5 +1,5 @@
 -- record_problem: record why a schedule cannot be fired; one that another session has locked is left as it is.
--- locks: the leader's row (for share), the schedule (skip locked): a login may hold its own for ever.
+-- locks: the leader's row (for key share), the schedule (skip locked): a login may hold its own for ever.
 -- index: leaders_pkey, schedules_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

@@ -1,8 +1,10 @@
 -- dispatch: move planned jobs of one pool and band into work_queue, raise the floor and record the use of
 --           rates, in one statement that does nothing under another leader's epoch. Returns the ids that it
---           moved; a missing one is locked, gone, queued or no longer pending. The ids come sorted: a job
---           finds its tag by its place among them.
--- locks: the leader's row (for share), rate_usage, jobs rows by id (for key share, skip locked), then
+--           moved; a missing one is locked, gone, queued or no longer pending, or of one of %(kinds)s and not
+--           counted for its kind's limit: see %(counted)s. The ids come sorted: a job finds its tag by its
+--           place among them. Workers that are named in lists, or all of them by an empty one, are notified when it
+--           commits, which spares the jobs that wait for nothing else a round trip.
+-- locks: the leader's row (for key share), rate_usage, jobs rows by id (for key share, skip locked), then
 --        work_queue. It looks there first, because a conflict waits for the holder of that row, such as a
 --        completion, which waits for the job in its turn. A leader sends one dispatch at a time, so
 --        this statement sees every row that is there.
@@ -14,6 +16,8 @@
 --        claim order.
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
+), woken as materialized (
+    select fairlead._notify('fairlead_work', w.named) from unnest(%(workers)s::text[]) as w (named), lead
 ), floor as (
     update fairlead.claim_floors f set vtag = %(floor)s
     where f.pool = %(pool)s and f.band = %(band)s and f.vtag <> %(floor)s
@@ -33,7 +37,9 @@ with lead as materialized (
            width_bucket(j.id, %(ids)s::bigint[]) as place
     from fairlead.jobs j
     where j.id = any (%(ids)s::bigint[]) and j.run_at is null and exists (select from lead)
+      and (select count(*) from woken) >= 0
       and j.id <> all (array(select q.job_id from queued q))
+      and (%(kinds)s::text[] is null or j.kind <> all (%(kinds)s::text[]) or j.id = any (%(counted)s::bigint[]))
     order by j.id
     for key share skip locked
 )

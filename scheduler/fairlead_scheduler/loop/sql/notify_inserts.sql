@@ -1,6 +1,6 @@
 -- notify_inserts: have every INSERT into jobs notify the leader, or none any more; does nothing under another
 --                 leader's epoch.
--- locks: the leader's row (for share).
+-- locks: the leader's row (for key share).
 -- index: leaders_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

@@ -1,7 +1,7 @@
 -- observe: the database's time, the snapshot's bounds, what is paused, and the new rows of jobs above id
 --          %(last_id)s: every id, with its queue, tenant and rank while it is pending. A scheduled row has a
 --          null rank, and the earliest run_at of these rows is returned; while the tail lags, the largest id
---          as well. unchecked are those with a value that no INSERT is admitted with: somebody stored them
+--          as well, and where asked for, the last that was drawn. unchecked are those with a value that no INSERT is admitted with: somebody stored them
 --          without the trigger, and what the services read of them is clamped.
 -- locks: none.
 -- index: jobs_pkey, paused_once
@@ -23,7 +23,8 @@ select (extract(epoch from now()) * 1e6)::bigint as now_us,
        case when %(lagging)s
             then (select j.id from fairlead.jobs j order by j.id desc limit 1) end as newest_id,
        f.ids, f.seqs, f.queues, f.tenants, f.ranks, f.hints_us, f.first_due_us,
-       f.unchecked
+       f.unchecked,
+       case when %(drawn)s then pg_sequence_last_value('fairlead.jobs_id_seq') end as drawn_id
 from (
     select array_agg(p.queue) as queues, array_agg(p.tenant) as tenants from fairlead.paused p
 ) p cross join (

@@ -1,7 +1,7 @@
 -- open_bands: make workers claim from each band of the pool, before the first dispatch into it; does nothing
 --             under another leader's epoch.
--- locks: the leader's row (for share), new rows of floor_scans and of claim_floors by band. ON CONFLICT alone would
---        wait for whoever has locked a row that is there, and a worker's login may lock one of floor_scans.
+-- locks: the leader's row (for key share), new rows of floor_scans and of claim_floors by band. ON CONFLICT alone
+--        would wait for whoever has locked a row that is there, and a worker's login may lock one of floor_scans.
 -- index: leaders_pkey, claim_floors_pkey, floor_scans_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

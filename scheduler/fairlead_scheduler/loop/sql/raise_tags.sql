@@ -1,7 +1,7 @@
 -- raise_tags: raise the tags of unclaimed rows by %(by)s, in one statement that does nothing under another
 --             leader's epoch. Returns the ids of those that it raised; a missing one is being claimed, locked
 --             or gone. The next dispatch raises the floor; until then claims start further ahead than they need.
--- locks: the leader's row (for share), then work_queue rows by id (skip locked).
+-- locks: the leader's row (for key share), then work_queue rows by id (skip locked).
 -- index: leaders_pkey, work_queue_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

@@ -1,6 +1,6 @@
 -- receipts: take the receipts of claims and endings above the low-water mark; does nothing under another
 --           leader's epoch, and locks nothing when there are none.
--- locks: the leader's row (for share), receipts by id (skip locked).
+-- locks: the leader's row (for key share), receipts by id (skip locked).
 -- index: receipts_pkey, leaders_pkey
 with lead as materialized (
     select where case when exists (select from fairlead.receipts r where r.id > %(after_id)s)

@@ -4,7 +4,7 @@
 --           were below become 0, and those more than %(ahead_max)s above are set back to that. Claimed rows
 --           are lowered too: handing a row back never lowers its tag. Of each band it lowers the first
 --           %(limit)s rows, because it must end long before the lease; the others stay behind them.
--- locks: the leader's row (for share), claim_floors, then work_queue rows in claim order (skip locked: a row
+-- locks: the leader's row (for key share), claim_floors, then work_queue rows in claim order (skip locked: a row
 --        that is being finished may be locked by an application for long). Floors and rows are lowered
 --        together: a claim sees both as they were, and takes no row that has been lowered since, or both as
 --        they are.

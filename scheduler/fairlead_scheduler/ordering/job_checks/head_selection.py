@@ -9,8 +9,9 @@ from enum import Enum, auto
 from functools import partial
 from itertools import islice
 
-from fairlead_scheduler.limits.blocked_reasons import KEY, RULE
-from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
+from fairlead_scheduler.limits.blocked_reasons import KEY, KIND, RULE
+from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
+from fairlead_scheduler.limits.waiting_lanes import OF_KIND, KeyValue
 from fairlead_scheduler.ordering.job_checks.job_rules import (
     blocking_rules,
     job_rules_of,
@@ -217,7 +218,8 @@ class HeadSelections:
     def _block(self, lane: Lane, keys: ConcurrencyKeys[Lane], selection: HeadSelection) -> None:
         """Block a lane none of whose heads may go, until one of them may again."""
         ledger = self._ledger
-        ledger.block(lane, KEY if selection.blocking else RULE)
+        by_keys = any(value.place != OF_KIND for value in selection.blocking)
+        ledger.block(lane, KEY if by_keys else KIND if selection.blocking else RULE)
         keys.block(lane, selection.blocking)
         if selection.full:
             self._read_again(lane, selection)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from fairlead_scheduler.limits.blocked_reasons import KEY, RULE
+from fairlead_scheduler.limits.blocked_reasons import KEY, KIND, RULE
 from fairlead_scheduler.limits.concurrency_keys import (
     AttributeRequest,
     ConcurrencyKeys,
@@ -131,10 +131,16 @@ def _unlock(ledger: Ledger) -> list[Branch]:
         if queue.blocked_by == KEY:
             ledger.unblock_queue(queue)
             begun += () if queue.in_flight else (queue.branch,)
-        for lane in keys.take_unblocked():
-            context = ledger.context.fleet[lane.queue.pool]
-            context.ledgers[lane.band].key_state.to_readmit[lane] = None
+        _readmit_next(ledger, keys.take_unblocked())
+    _readmit_next(ledger, ledger.context.kinds.take_unblocked())
     return begun
+
+
+def _readmit_next(ledger: Ledger, lanes: Iterable[Lane]) -> None:
+    """Have lanes checked again, each in its own ledger."""
+    for lane in lanes:
+        context = ledger.context.fleet[lane.queue.pool]
+        context.ledgers[lane.band].key_state.to_readmit[lane] = None
 
 
 def _collect_due(ledger: Ledger) -> None:
@@ -148,7 +154,7 @@ def _collect_due(ledger: Ledger) -> None:
         ripe = key_state.next_due(ledger.now_us)
         if ripe is None:
             break
-        if ripe.blocked_by in (KEY, RULE):
+        if ripe.blocked_by in (KEY, RULE, KIND):
             key_state.to_readmit[ripe] = None
             heads += min(SKIPPED_MAX, sum(len(stream.ready) for stream in ripe.heads.streams))
 
@@ -167,7 +173,7 @@ def rekey(ledger: Ledger, queue: Queue) -> bool:
 
     Results of former rules no longer count.
     """
-    keys, renewed = queue.keys, queue.new_keys()
+    keys, renewed = queue.keys, queue.new_keys(ledger.context.kinds)
     if keys is None and renewed is None:
         return False
     if keys is not None and renewed is not None and has_same_keys(keys, renewed):
@@ -175,11 +181,7 @@ def rekey(ledger: Ledger, queue: Queue) -> bool:
         return False
     queue.keys = renewed
     ledger.context.share_keys(queue)
-    for lane in queue.all_lanes():
-        if lane.blocked_by in (KEY, RULE) or (lane.active and not lane.offered):
-            ledger.key_state.to_readmit[lane] = None
-        elif lane.active and renewed is not None:
-            ledger.key_state.unread[lane] = None
+    _read_anew(ledger, queue.all_lanes(), reads=renewed is not None)
     if renewed is not None:
         ledger.key_state.queues[queue] = None
     else:
@@ -187,6 +189,40 @@ def rekey(ledger: Ledger, queue: Queue) -> bool:
         if queue.blocked_by == KEY:
             ledger.unblock_queue(queue)
     return renewed is not None
+
+
+def _read_anew(ledger: Ledger, lanes: Iterable[Lane], *, reads: bool = True) -> None:
+    """Have lanes checked again whose heads' values are not what they were."""
+    for lane in lanes:
+        if lane.blocked_by in (KEY, RULE, KIND) or (lane.active and not lane.offered):
+            ledger.key_state.to_readmit[lane] = None
+        elif lane.active and reads:
+            ledger.key_state.unread[lane] = None
+
+
+def read_kinds(ledger: Ledger, queue: Queue, tenant: str) -> None:
+    """Read the kinds of one lane's heads from now on: some of its jobs have limited ones."""
+    if queue.keys is None:
+        queue.keys = queue.new_keys(ledger.context.kinds)
+        ledger.context.share_keys(queue)
+        ledger.key_state.queues[queue] = None
+    elif queue.keys.kinds is None:
+        queue.keys.read_kinds(ledger.context.kinds)
+        _read_anew(ledger, queue.all_lanes())
+    for lane in queue.all_lanes():
+        if lane.tenant == tenant:
+            lane.heads.wants_changes = True
+            _read_anew(ledger, (lane,))
+
+
+def kind_limits_changed(ledger: Ledger) -> None:
+    """Have read anew what heads of lanes with limited kinds count as."""
+    ledger.may_exceed_limits = True
+    for queue in ledger.key_state.queues:
+        keys = queue.keys
+        if keys is not None and keys.kinds is not None:
+            keys.heads.clear()
+            _read_anew(ledger, [x for x in queue.all_lanes() if may_block_jobs(x, keys)])
 
 
 def reread_in_flight(ledger: Ledger, queues: set[Queue]) -> None:

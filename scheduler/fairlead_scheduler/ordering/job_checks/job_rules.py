@@ -27,8 +27,13 @@ def job_rules_of(lane: Lane) -> int:
 
 
 def may_block_jobs(lane: Lane, keys: ConcurrencyKeys[Lane]) -> bool:
-    """Whether keys or rules may block single jobs of this lane, whose queue has these keys."""
-    return bool(keys.limits) or job_rules_of(lane) > 0
+    """Whether keys, rules or limits of kinds may block single jobs of this lane.
+
+    The keys are those of its queue.
+    """
+    if keys.limits or job_rules_of(lane) > 0:
+        return True
+    return keys.kinds is not None and keys.kinds.watches(keys.queue, lane.tenant)
 
 
 def blocking_rules(

@@ -8,8 +8,10 @@ Half of that is for newcomers with several jobs at hand. Names can be made up fo
 each second job has to be inserted: a spray of single jobs does not delay one that has work.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
+
+from fairlead_scheduler.ordering.levels.service import PREFERRED, M, Service
 
 _AT_ONCE = 15.0
 """So many first turns newcomers may be ahead of their rate, in jobs of the usual weight."""
@@ -86,11 +88,45 @@ class FirstTurns:
         """
         return self._job_us(usual_us) > _CLEARLY * self._promised_us
 
-    def begin_anew(self, tags: Mapping[float, int], beside: Beside) -> None:
-        """Drop all promises; those of a weight have their next turns from this tag on."""
-        for weight, tag in tags.items():
-            self._next[weight, False] = self._next[weight, True] = tag
+    def put_off(self, waiting: list[M], beside: Beside) -> None:
+        """Drop all promises, and give those that wait new ones that are no earlier.
+
+        Those of newcomers with several jobs stay, if none of these waits: however long the
+        others have to wait by now, one that comes back is not to wait as long.
+
+        Args:
+            waiting: They, which are sorted by their tags.
+            beside: What competes.
+        """
+        for each in waiting:
+            each.start, each.service.debt = each.start + each.service.debt, 0
+        waiting.sort(key=attrgetter("start"))
+        for each in reversed(waiting):
+            first = self._next[each.weight, False] = max(each.start, beside.now)
+            if each.service.standing == PREFERRED:
+                self._next[each.weight, True] = first
         self._promised_us = self._job_us(beside.job_us)
+        for each in waiting:
+            has_several = each.service.standing == PREFERRED
+            turn = self.take(each.weight, beside, has_several=has_several)
+            each.start = max(each.start, turn)
+
+    def hold(self, service: Service) -> None:
+        """Let a newcomer that was put off wait though the reserve for short jobs blocks it."""
+        if service.put_off and not service.held:
+            service.held = True
+            self.waiting += 1
+
+    def let_go(self, service: Service) -> None:
+        """Hold a newcomer no longer; it may wait by itself from now on."""
+        if service.held:
+            service.held = False
+            self.waiting -= 1
+
+    def drop(self, service: Service) -> None:
+        """Let a member that does not wait by itself be no newcomer that was put off."""
+        self.let_go(service)
+        service.put_off = False
 
     def hasten(self, weight: float, tag: int, beside: Beside) -> int:
         """Return the new tag of a newcomer that turns out to have several jobs."""

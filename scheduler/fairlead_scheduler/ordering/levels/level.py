@@ -105,11 +105,17 @@ class Level(Generic[M]):
         self.time.forget(member)
         self._free.append(member.index)
 
-    def join(self, member: M, *, has_several: bool = False) -> None:
-        """Let a member wait, which may be known to have several jobs; V must be up to date."""
+    def join(self, member: M, *, has_several: bool = False, resumes: bool = False) -> None:
+        """Let a member wait; V must be up to date.
+
+        Args:
+            member: The member.
+            has_several: Whether it is known to have several jobs.
+            resumes: Whether only the reserve for short jobs kept it from waiting.
+        """
         self.active += 1
         self.weight += member.weight
-        self.time.enter(member, self.lowest, has_several=has_several)
+        self.time.enter(member, self.lowest, has_several=has_several, resumes=resumes)
         self._postpone()
 
     def hasten(self, member: M) -> None:
@@ -123,6 +129,15 @@ class Level(Generic[M]):
         self.active -= 1
         self.weight = self.weight - member.weight if self.active else 0.0
         self.time.leave(member)
+
+    def hold(self, member: M) -> None:
+        """Let a newcomer that the reserve for short jobs blocks wait for its first turn."""
+        if not member.active:
+            self.time.first_turns.hold(member.service)
+
+    def let_go(self, member: M) -> None:
+        """Note that the reserve blocks a member no longer."""
+        self.time.first_turns.let_go(member.service)
 
     def charge(self, member: M, cost_us: int, claimed_us: int = 0) -> None:
         """Charge or refund a member, and enter it anew if it waits; V must be up to date.

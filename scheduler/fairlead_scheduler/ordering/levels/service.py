@@ -20,8 +20,10 @@ class Service:
         "behind_at_turn",
         "competes",
         "debt",
+        "held",
         "known_us",
         "leaves_at",
+        "lifted",
         "put_off",
         "running",
         "since_us",
@@ -45,8 +47,13 @@ class Service:
         """Since when it is known."""
         self.put_off = False
         """Whether it was let in at the newcomers' rate, and does not compete yet."""
+        self.held = False
+        """Whether it goes on waiting for its first turn while the reserve blocks it."""
         self.debt = 0
         """By how much its start tag is below S, for the first turn since it began to wait."""
+        self.lifted = 0
+        """By how much its start tag is above S, because it was lifted with V while the reserve
+        for short jobs blocked it. It has had nothing for that, so A is without it."""
         self.behind_at_turn = 0
         """How far S was behind V when it had its last turn."""
 
@@ -68,6 +75,33 @@ M = TypeVar("M", bound=Member)
 def tag_increment(cost: int, weight: float) -> int:
     """Return by how much a cost moves the tag of a member of this weight."""
     return cost if weight == 1.0 else round(cost / weight)
+
+
+def lift(member: Member, tags: int) -> None:
+    """Move a member's place in the order on, and neither S nor A.
+
+    If A moved while the member competes, V would follow, and lift it again: V would run away
+    from what anybody has had.
+    """
+    member.start += tags
+    member.service.lifted += tags
+
+
+def settle_lift(member: Member, virtual: int) -> None:
+    """Let S of a member that begins to compete be V at least, as far as it was lifted."""
+    service = member.service
+    if service.lifted:
+        behind = virtual - (member.start + service.debt - service.lifted)
+        settled = min(service.lifted, max(0, behind))
+        service.lifted -= settled
+        service.attained += settled
+
+
+def attained_by(member: Member, at_us: int) -> int:
+    """Return A of a member as of a time that is not before the last at which it was counted."""
+    service = member.service
+    passed_us = at_us - service.since_us
+    return service.attained + tag_increment(service.running * passed_us, member.weight)
 
 
 class NewService:

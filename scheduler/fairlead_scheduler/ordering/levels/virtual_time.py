@@ -21,9 +21,9 @@ first if it came with several jobs and was not put off; from then on it is known
 new, those with several jobs are not put off, and single jobs go at once until such begin.
 """
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from operator import attrgetter
-from typing import Generic, TypeVar
+from typing import Generic
 
 from fairlead_scheduler.ordering.levels.first_turns import AtOnce, Beside, FirstTurns
 from fairlead_scheduler.ordering.levels.service import (
@@ -33,8 +33,9 @@ from fairlead_scheduler.ordering.levels.service import (
     NEW,
     OUT,
     PREFERRED,
-    Member,
+    M,
     Service,
+    settle_lift,
     tag_increment,
 )
 
@@ -47,8 +48,6 @@ _ACQUAINTED_US = 500_000
 """For so long nobody is put off after the order began: all are unknown to a new leader."""
 _PAUSE_US = 100_000
 """For so long first turns are not made later again: all that wait are looked at."""
-
-M = TypeVar("M", bound=Member)
 
 
 class VirtualTime(Generic[M]):
@@ -65,7 +64,6 @@ class VirtualTime(Generic[M]):
         "_at_once",
         "_competing",
         "_excess_us",
-        "_first_turns",
         "_had_turns",
         "_known",
         "_known_competing",
@@ -82,7 +80,9 @@ class VirtualTime(Generic[M]):
         "_weight_squares",
         "at_us",
         "begun_us",
+        "first_turns",
         "now",
+        "settle_lifts",
     )
 
     def __init__(self, members: list[M], prior_us: int) -> None:
@@ -114,7 +114,9 @@ class VirtualTime(Generic[M]):
         """The sum of weight * (A - V) over them."""
         self._leaving: list[int] = []
         """Those that do not wait, by S; an entry that is no longer its member's is dropped."""
-        self._first_turns = FirstTurns()
+        self.first_turns = FirstTurns()
+        self.settle_lifts: Callable[[], None] = lambda: None
+        """Brings the tags of members up to date that the reserve for short jobs blocks."""
         self._at_once = AtOnce()
         self._postponed_us = -_PAUSE_US
         self._runs = _PRIOR_RUNS
@@ -142,14 +144,13 @@ class VirtualTime(Generic[M]):
     def learn(self, ran_us: int, ended: int, member: M, window: int) -> None:
         """Take in how long jobs of a member ran that have ended, at the cost of the oldest."""
         if member.service.standing == GUEST:
-            self._first_turns.learn(ran_us, ended, window)
+            self.first_turns.learn(ran_us, ended, window)
         runs = self._runs + ended
         if runs > window:
             keep = max(0.0, 1 - ended / window)
             self._ran_us *= keep
             self._ran_squares *= keep
-            runs = window
-        self._runs = runs
+        self._runs = min(runs, window)
         self._ran_us += ran_us
         self._ran_squares += ran_us * ran_us / (ended * member.weight)
 
@@ -189,7 +190,7 @@ class VirtualTime(Generic[M]):
 
     def forget(self, member: M) -> None:
         """Forget a member that neither waits nor competes."""
-        member.service.put_off = False
+        self.first_turns.drop(member.service)
         self._known -= member.service.standing == KNOWN
 
     def lift(self) -> None:
@@ -200,31 +201,39 @@ class VirtualTime(Generic[M]):
         self._leaving.clear()
         self.now = max(self.now, self._top)
 
-    def enter(self, member: M, lowest: int, *, has_several: bool = False) -> None:
+    def enter(
+        self, member: M, lowest: int, *, has_several: bool = False, resumes: bool = False
+    ) -> None:
         """Let a member begin to wait, with tags of V at least.
 
         Args:
             member: The member.
             lowest: The smallest tag of what waits.
             has_several: Whether it is known to have several jobs.
+            resumes: Whether only the reserve for short jobs kept it from waiting.
         """
         service, behind = member.service, self.now - member.start
+        self.first_turns.let_go(service)
         service.leaves_at = OUT
+        if service.put_off and (resumes or behind < 0):
+            self.first_turns.waiting += 1
+            service.debt = max(0, member.start - lowest) if behind >= 0 else 0
+            member.start -= service.debt
+            return
         if behind >= 0:
             self.move(member, behind)
-            tag = min(self.now, lowest)
+            entry = min(self.now, lowest), max(0, self.now - lowest)
             if service.standing == NEW:
                 service.standing = PREFERRED if has_several else EXPECTED
                 first = self._first_turn(member.weight, has_several=has_several)
                 if self._is_put_off(service.standing, first):
-                    member.start, service.put_off = first if first > self.now else tag, True
-                    self._first_turns.waiting += 1
+                    service.put_off = True
+                    member.start, service.debt = (first, 0) if first > self.now else entry
+                    self.first_turns.waiting += 1
                     return
-            member.start, service.debt = tag, self.now - tag
-        elif service.put_off and not service.competes:
-            self._first_turns.waiting += 1
-            return
+            member.start, service.debt = entry
         if not service.competes:
+            settle_lift(member, self.now)
             if service.standing == KNOWN:
                 self._at_once.note_known(service.known_us, self.at_us)
             self._compete(member)
@@ -242,11 +251,13 @@ class VirtualTime(Generic[M]):
             self._count_standing(member, 1)
         elif self._at_once.is_open:
             member.start = min(tag, self.now)
-            if waits and self._are_all_new:
-                self._first_turns.waiting -= 1
+            if self._are_all_new and waits:
+                self.first_turns.waiting -= 1
                 self._admit(member)
+            elif self._are_all_new:
+                self.first_turns.drop(service)
         elif self._competing and tag > self.now:
-            member.start = self._first_turns.hasten(member.weight, tag, self._beside())
+            member.start = self.first_turns.hasten(member.weight, tag, self._beside())
         return member.start < tag
 
     def postpone(self) -> list[M]:
@@ -255,7 +266,7 @@ class VirtualTime(Generic[M]):
         They are, if some entered while nobody competed whom they would delay, and one begins;
         and if first jobs take longer than they seemed to when their turns were promised.
         """
-        turns = self._first_turns
+        turns = self.first_turns
         pauses = self.at_us < self._postponed_us + _PAUSE_US
         if pauses or not (turns.waiting and self._competing):
             return []
@@ -264,18 +275,10 @@ class VirtualTime(Generic[M]):
         is_open = self._at_once.is_open
         if not (is_over if is_open else turns.are_early(self._ran_us / self._runs)):
             return []
-        beside = self._beside()
-        self._at_once = AtOnce()
-        self._postponed_us = self.at_us
+        self._at_once, self._postponed_us = AtOnce(), self.at_us
+        self.settle_lifts()
         waiting = [each for each in self._members if each.service.put_off]
-        waiting.sort(key=attrgetter("start"))
-        turns.begin_anew(
-            {each.weight: max(each.start, self.now) for each in reversed(waiting)}, beside
-        )
-        for each in waiting:
-            has_several = each.service.standing == PREFERRED
-            turn = turns.take(each.weight, beside, has_several=has_several)
-            each.start = max(each.start, turn)
+        turns.put_off(waiting, self._beside())
         return waiting
 
     def _first_turn(self, weight: float, *, has_several: bool) -> int:
@@ -283,7 +286,7 @@ class VirtualTime(Generic[M]):
         if self._is_unacquainted or not self._competing:
             return 0
         if self._had_turns:
-            return self._first_turns.take(weight, self._beside(), has_several=has_several)
+            return self.first_turns.take(weight, self._beside(), has_several=has_several)
         return 0 if has_several else self._beside().one_job_later(weight)
 
     def _is_put_off(self, standing: int, first: int) -> bool:
@@ -303,8 +306,7 @@ class VirtualTime(Generic[M]):
     def _admit(self, member: M) -> None:
         """Let a newcomer that was put off compete."""
         service = member.service
-        service.attained = self.now
-        service.debt = self.now - member.start
+        service.attained, service.lifted, service.debt = self.now, 0, self.now - member.start
         self._compete(member)
 
     @property
@@ -344,9 +346,9 @@ class VirtualTime(Generic[M]):
         member.start += service.debt
         service.debt = 0
         if not service.competes:
-            self._first_turns.waiting -= 1
+            self.first_turns.waiting -= 1
             return
-        if member.start <= self.now:
+        if member.start - service.lifted <= self.now:
             self._compete_no_longer(member)
         else:
             self._leave_later(member)
@@ -417,7 +419,7 @@ class VirtualTime(Generic[M]):
         if competes:
             self._compete_no_longer(member)
         start = member.start + service.debt
-        service.debt = 0
+        service.debt, service.lifted = 0, round(service.lifted * ratio)
         expected = round((start - service.attained) * ratio)
         member.start = self.now + round(max(0, start - self.now) * ratio)
         service.attained = member.start - expected
@@ -443,8 +445,7 @@ class VirtualTime(Generic[M]):
         """Leave A out of the mean."""
         service = member.service
         self.serve(member, 0, 0)
-        service.competes = False
-        service.leaves_at = OUT
+        service.competes, service.leaves_at = False, OUT
         self._top = max(self._top, service.attained)
         self._competing -= 1
         self._running -= service.running
@@ -464,8 +465,8 @@ class VirtualTime(Generic[M]):
         if not service.competes:
             service.standing = GUEST
             self._admit(member)
-            self._first_turns.had(self._beside())
-            if not self._first_turns.waiting:
+            self.first_turns.had(self._beside())
+            if not self.first_turns.waiting:
                 self._at_once = AtOnce()
             return
         self._count_standing(member, -1)
@@ -490,8 +491,8 @@ class VirtualTime(Generic[M]):
 
     def _leave_later(self, member: M) -> None:
         """Let a member compete until V reaches its S as it is now."""
-        key = member.start << TAG_SHIFT | member.index
-        member.service.leaves_at = key
+        service = member.service
+        key = service.leaves_at = member.start - service.lifted << TAG_SHIFT | member.index
         heappush(self._leaving, key)
 
     def _is_leaving(self, key: int) -> bool:

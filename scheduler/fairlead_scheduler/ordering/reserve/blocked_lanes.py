@@ -8,8 +8,14 @@ from itertools import islice
 from fairlead_scheduler.limits.blocked_reasons import FREE
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.levels.accounts import Account, Branch
-from fairlead_scheduler.ordering.levels.level import Level
+from fairlead_scheduler.ordering.levels.level import NEVER, Level
+from fairlead_scheduler.ordering.levels.service import OUT, attained_by, lift, tag_increment
+from fairlead_scheduler.ordering.reserve.lane_turns import LaneTurns
 from fairlead_scheduler.ordering.reserve.places import Places
+
+_AnyLevel = Level[Account] | Level[Branch]
+_TurnOf = Callable[[_AnyLevel], int]
+"""Returns the tag up to which newcomers may have their first turns at a level."""
 
 
 class _TagHeap:
@@ -36,6 +42,13 @@ class _TagHeap:
         self._entries = [(tag, account.index) for account, tag in tags.items()]
         heapify(self._entries)
 
+    def first(self, tag_of: Callable[[int], int | None]) -> tuple[int, int] | None:
+        """Return tag and place of the account with the smallest tag as it is now."""
+        entry = next(self.in_order(tag_of), None)
+        if entry is not None:
+            heappush(self._entries, entry)
+        return entry
+
     def in_order(self, tag_of: Callable[[int], int | None]) -> Iterator[tuple[int, int]]:
         """Take out tags and places of accounts in the order of the tags, as they are now.
 
@@ -61,14 +74,17 @@ class BlockedAccounts:
     slot-seconds; so it lifts all of them together.
     """
 
-    __slots__ = ("_all", "_lift", "_untried", "accounts", "lanes")
+    __slots__ = ("_all", "_known", "_level", "_lift", "_untried", "accounts", "lanes", "turn")
 
-    def __init__(self) -> None:
+    def __init__(self, branch: Branch) -> None:
+        self.turn = branch.start
+        """The tag of the first turn of the branch that one of their lanes could not use."""
+        self._level = branch.accounts
         self.accounts: dict[Account, int] = {}
         """Each with the lift that was in force when it came."""
-        self.lanes: dict[Account, dict[Lane, None]] = {}
+        self.lanes: dict[Account, LaneTurns] = {}
         """The lanes of each that wait."""
-        self._all, self._untried = _TagHeap(), _TagHeap()
+        self._all, self._known, self._untried = _TagHeap(), _TagHeap(), _TagHeap()
         self._lift = 0
 
     @property
@@ -79,23 +95,33 @@ class BlockedAccounts:
     @property
     def entries(self) -> int:
         """How many heap entries there are, stale ones included."""
-        return len(self._all) + len(self._untried)
+        return len(self._all) + len(self._known) + len(self._untried)
 
     def add(self, lane: Lane) -> None:
-        """Take a lane in."""
+        """Take a lane in: beside those that wait with tags of V, and not ahead of them."""
         account = lane.account
-        self.lanes.setdefault(account, {})[lane] = None
-        self.accounts.setdefault(account, self._lift)
+        lanes = self.lanes.get(account)
+        if lanes is None:
+            lanes = self.lanes[account] = LaneTurns()
+        lanes.add(lane)
+        if account not in self.accounts:
+            first = self._known.first(self._tag_at)
+            if first is not None:
+                self._lift = max(self._lift, self._level.virtual - first[0])
+            self.accounts[account] = self._lift
         self.moved(account)
 
     def moved(self, account: Account) -> None:
         """Note that the tag of one of these accounts has changed."""
         self._all.put(self._tag(account), account)
+        if not account.service.put_off:
+            self._known.put(self._tag(account), account)
         if self._is_untried(account):
             self._untried.put(self._tag(account), account)
         if self.entries > 4 * len(self.accounts) + 64:
             tags = {account: self._tag(account) for account in self.accounts}
             self._all.keep(tags)
+            self._known.keep({x: tag for x, tag in tags.items() if not x.service.put_off})
             self._untried.keep({x: tag for x, tag in tags.items() if self._is_untried(x)})
 
     def remove(self, lane: Lane) -> None:
@@ -105,7 +131,7 @@ class BlockedAccounts:
         """
         account = lane.account
         lanes = self.lanes[account]
-        del lanes[lane]
+        lanes.remove(lane)
         if not lanes:
             del self.lanes[account]
             self.lift(account, self.accounts.pop(account))
@@ -115,43 +141,48 @@ class BlockedAccounts:
         self.accounts[account] = self._lift
         self.moved(account)
 
+    def settle(self) -> None:
+        """Lift all accounts by as much as they are to be lifted so far."""
+        for account, base in self.accounts.items():
+            if base != self._lift and not account.active:
+                self.lift(account, base)
+                self.accounts[account] = self._lift
+
     def lift(self, account: Account, base: int) -> None:
         """Lift an account by as much as all have been lifted since it came."""
         if not account.active:
-            account.branch.accounts.time.move(account, self._lift - base)
+            lift(account, self._lift - base)
 
     def next_lanes(
         self,
         room: int,
         virtual: int,
-        members: list[Account],
         may_go: Callable[[Lane], bool],
         *,
+        turn: int = NEVER,
         untried: bool = False,
     ) -> list[Lane]:
         """Return lanes of the accounts with the smallest tags: unblock them.
 
-        Those without jobs at hand take up no room.
+        Of an account as many as there is room for. Those without jobs at hand take up none.
 
         Args:
             room: How many accounts may go.
             virtual: V of the branch.
-            members: The accounts of the branch by their places.
             may_go: Whether a lane is one of those that are asked for.
+            turn: A newcomer with a larger tag than this has not its turn yet.
             untried: Whether only lanes are that may be tried in the reserve.
         """
-        heap = self._untried if untried else self._all
+        heap, members = self._untried if untried else self._all, self._level.members
         found: dict[Lane, None] = {}
         kept: list[tuple[int, Account]] = []
-
-        def tag_of(index: int) -> int | None:
-            account = members[index]
-            return self._tag(account) if account in self.accounts else None
-
-        in_order = heap.in_order(tag_of)
+        in_order = heap.in_order(self._tag_at)
         while room > 0 and (entry := next(in_order, None)) is not None:
             tag, account = entry[0], members[entry[1]]
-            lanes = [lane for lane in self.lanes[account] if may_go(lane)]
+            if account.service.put_off and tag + self._lift > turn:
+                kept.append((tag, account))
+                break
+            lanes = self.lanes[account].first(room, may_go)
             if not lanes:
                 kept.append((tag, account))
                 continue
@@ -161,6 +192,11 @@ class BlockedAccounts:
         for tag, account in kept:
             heap.put(tag, account)
         return list(found)
+
+    def _tag_at(self, index: int) -> int | None:
+        """Return the tag of the account at a place; None if it has no lanes here."""
+        account = self._level.members[index]
+        return self._tag(account) if account in self.accounts else None
 
     def _tag(self, account: Account) -> int:
         return account.start - self.accounts[account]
@@ -182,8 +218,16 @@ class ShortJobReserve:
 
     def add(self, lane: Lane) -> None:
         """Take a lane in that has no turns."""
-        branch = lane.account.branch
-        self._branches.setdefault(branch, BlockedAccounts()).add(lane)
+        account = lane.account
+        branch = account.branch
+        blocked = self._branches.get(branch)
+        if blocked is None:
+            blocked = self._branches[branch] = BlockedAccounts(branch)
+            branch.accounts.time.settle_lifts = blocked.settle
+        blocked.turn = min(blocked.turn, branch.start)
+        blocked.add(lane)
+        branch.accounts.hold(account)
+        self._root.hold(branch)
         self._count(branch)
 
     def moved(self, account: Account) -> None:
@@ -205,8 +249,11 @@ class ShortJobReserve:
 
     def remove(self, lane: Lane) -> None:
         """Remove a lane."""
-        branch = lane.account.branch
+        account = lane.account
+        branch = account.branch
         self._branches[branch].remove(lane)
+        if account not in self._branches[branch].accounts:
+            branch.accounts.let_go(account)
         self._count(branch)
 
     def lanes(self) -> list[Lane]:
@@ -228,11 +275,16 @@ class ShortJobReserve:
         them again when the room has been used would cost more than to order their jobs.
         """
         self._lift_resting()
-        self._due = {lane: tag for lane, tag in self._due.items() if _is_due(lane, tag)}
+        self._due = {
+            lane: tag
+            for lane, tag in self._due.items()
+            if _is_due(lane, tag) and not self._is_early(lane)
+        }
         room = places.room - (0 if more else len(self._due))
+        turn_of = _last_turn if more else _next_turn
         found = dict.fromkeys(
-            self._next_for_places(places, virtual_in, room)
-            + self._next_for_trials(places, virtual_in)
+            self._next_for_places(places, virtual_in, room, turn_of)
+            + self._next_for_trials(places, virtual_in, turn_of)
         )
         # As many as there are places leave no room anyway; a spray of names that are put off
         # would be walked in each plan.
@@ -240,28 +292,45 @@ class ShortJobReserve:
         self._due |= {lane: lane.turn_tag for lane in islice(found, left)}
         return list(found)
 
+    def _is_early(self, lane: Lane) -> bool:
+        """Whether a lane was unblocked before its first turn, when nothing else could go."""
+        account, branch = lane.account, lane.account.branch
+        if account.service.put_off and account.start > _next_turn(branch.accounts):
+            return True
+        return branch.service.put_off and branch.start > _next_turn(self._root)
+
     def _lift_resting(self) -> None:
         """Let V lift the branches that have nothing but blocked lanes, all by the same."""
         virtual = self._root.virtual
         resting = [branch for branch in self._branches if not branch.active]
-        lift = virtual - min((branch.start for branch in resting), default=virtual)
-        if lift > 0:
+        behind = virtual - min((branch.start for branch in resting), default=virtual)
+        if behind > 0:
             for branch in resting:
-                self._root.time.move(branch, lift)
+                lift(branch, behind)
 
     def _next_for_places(
-        self, places: Places, virtual_in: Callable[[Branch], int], room: int
+        self,
+        places: Places,
+        virtual_in: Callable[[Branch], int],
+        room: int,
+        turn_of: _TurnOf,
     ) -> list[Lane]:
         """Return lanes of the first branches that have some, as many branches as places.
 
         How many jobs a branch has in its turn is not known before, so each may use all of them.
         """
         found: list[Lane] = []
-        left = room
-        for branch in sorted(self._branches, key=_turn_of) if room > 0 else ():
+        left, turn = room, turn_of(self._root)
+        for branch in sorted(self._branches, key=self._turn_of) if room > 0 else ():
+            if branch.service.put_off and branch.start > turn:
+                continue
             lanes = self._branches[branch].next_lanes(
-                room, virtual_in(branch), branch.accounts.members, places.may_go
+                room,
+                virtual_in(branch),
+                places.may_go,
+                turn=turn_of(branch.accounts),
             )
+            self._take_turn(branch, lanes)
             found += lanes
             left -= bool(lanes)
             if left <= 0:
@@ -269,29 +338,64 @@ class ShortJobReserve:
         return found
 
     def _next_for_trials(
-        self, places: Places, virtual_in: Callable[[Branch], int]
+        self,
+        places: Places,
+        virtual_in: Callable[[Branch], int],
+        turn_of: _TurnOf,
     ) -> list[Lane]:
         """Return lanes to be tried in the reserve, one job each."""
-        room = places.trial_room
+        room, turn = places.trial_room, turn_of(self._root)
         found: list[Lane] = []
         tried = [branch for branch, each in self._branches.items() if each.may_be_tried]
-        for branch in sorted(tried, key=_turn_of) if room > 0 else ():
-            found += self._branches[branch].next_lanes(
+        for branch in sorted(tried, key=self._turn_of) if room > 0 else ():
+            if branch.service.put_off and branch.start > turn:
+                continue
+            lanes = self._branches[branch].next_lanes(
                 room - len(found),
                 virtual_in(branch),
-                branch.accounts.members,
                 places.may_be_tried,
+                turn=turn_of(branch.accounts),
                 untried=True,
             )
+            self._take_turn(branch, lanes)
+            found += lanes
             if len(found) >= room:
                 break
         return found
+
+    def _turn_of(self, branch: Branch) -> tuple[bool, int]:
+        """Return when it is a branch's turn.
+
+        One that something else blocks could use no room. One with short jobs goes on having
+        turns: so it keeps the one that a blocked lane could not use, but is no sooner than by
+        what it has had.
+        """
+        queue, turn, root = branch.queue, branch.start, self._root
+        if branch.active:
+            had = attained_by(branch, root.time.at_us)
+            turn = min(turn, max(self._branches[branch].turn, root.virtual, had))
+        return queue is not None and queue.blocked_by != FREE, turn
+
+    def _take_turn(self, branch: Branch, lanes: list[Lane]) -> None:
+        """Let a branch have the turn that these lanes could not use when it had it."""
+        cost_us = sum(lane.expected_us for lane in lanes if lane.heads.ready)
+        is_alone = self._root.active == len(self._branches) == 1
+        if not (cost_us and branch.active) or is_alone:
+            return
+        turn = self._turn_of(branch)[1]
+        self._branches[branch].turn = turn + tag_increment(cost_us, branch.weight)
+        ahead = branch.start - turn
+        branch.start -= ahead
+        branch.service.debt += ahead
+        if ahead and branch.key != OUT:
+            self._root.put(branch)
 
     def _count(self, branch: Branch) -> None:
         accounts = self._branches[branch].accounts
         branch.accounts.reserve_blocked = len(accounts)
         if not accounts:
             del self._branches[branch]
+            self._root.let_go(branch)
         self._root.reserve_blocked = len(self._branches)
 
 
@@ -301,7 +405,12 @@ def _is_due(lane: Lane, turn_tag: int) -> bool:
     return is_free and lane.offered and lane.turn_tag == turn_tag
 
 
-def _turn_of(branch: Branch) -> tuple[bool, int]:
-    """Return when it is a branch's turn; one that something else blocks could use no room."""
-    queue = branch.queue
-    return queue is not None and queue.blocked_by != FREE, branch.start
+def _next_turn(level: _AnyLevel) -> int:
+    """Return V, or the tag of the member whose turn it is if that is more, or `NEVER`."""
+    member = level.first()
+    return NEVER if member is None else max(level.virtual, member.start)
+
+
+def _last_turn(_: _AnyLevel) -> int:
+    """Return what no tag exceeds."""
+    return NEVER

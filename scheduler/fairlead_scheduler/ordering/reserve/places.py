@@ -42,11 +42,13 @@ class Places:
     __slots__ = (
         "_settings",
         "_trial_places",
+        "_waiting",
+        "_waiting_trials",
         "long",
         "longer_us",
-        "passed_over",
         "total",
         "trials",
+        "turned_down",
         "unproven",
     )
 
@@ -57,20 +59,22 @@ class Places:
         self.total = 1
         """How many places there are."""
         self._trial_places = 0
+        self._waiting = self._waiting_trials = 0
+        """Of those below, rows that wait for room for their kinds: none of them has a slot."""
         self.long: dict[int, Lane] = {}
         """Jobs that are long."""
         self.unproven: dict[int, Lane] = {}
         """Jobs that take a place because their lanes have not shown to be short."""
         self.trials: set[int] = set()
         """First jobs of lanes, which take a slot of the reserve."""
-        self.passed_over: set[Lane] = set()
+        self.turned_down: set[Lane] = set()
         """Lanes that had their turn in this plan, and whose next job may not go. None of them
         may before the next plan, for that only takes places."""
 
     @property
     def room(self) -> int:
         """How many places are free; not positive when none is."""
-        return self.total - len(self.long) - len(self.unproven)
+        return self.total + self._waiting - len(self.long) - len(self.unproven)
 
     @property
     def trial_room(self) -> int:
@@ -78,14 +82,21 @@ class Places:
 
         Jobs that turned out long there, whoever had them tried, go on taking its slots.
         """
-        return self._trial_places + min(0, self.room) - len(self.trials)
+        trials = len(self.trials) - self._waiting_trials
+        return self._trial_places + min(0, self.room) - trials
 
-    def begin_plan(self, slots: int) -> None:
-        """Compute the places from this number of live slots; there is one at least."""
-        self.passed_over.clear()
+    def begin_plan(self, slots: int, passed_over: Collection[int] = ()) -> None:
+        """Compute the places from this number of live slots; there is one at least.
+
+        Rows that workers pass over take none. They would keep them for as long as no worker has
+        room for their kinds, and others from slots that are free.
+        """
+        self.turned_down.clear()
         kept = self._settings.kept_of(slots)
         self.total = max(1, slots - kept) if kept else _UNBOUNDED
         self._trial_places = -(-kept // 2)
+        self._waiting = sum(i in self.long or i in self.unproven for i in passed_over)
+        self._waiting_trials = sum(i in self.trials for i in passed_over)
 
     def count_long(self, in_flight_jobs: Mapping[int, InFlightJob]) -> None:
         """Count those in flight that are charged for so much, and those of long lanes."""
@@ -145,7 +156,7 @@ class Places:
 
     def may_be_tried(self, lane: Lane) -> bool:
         """Whether a blocked lane may be tried in the reserve, if it finds no place."""
-        if lane in self.passed_over or lane.in_flight or not lane.heads.ready:
+        if lane in self.turned_down or lane.in_flight or not lane.heads.ready:
             return False
         return self.kind_of(lane) in (UNPROVEN, TRIED)
 
@@ -153,7 +164,7 @@ class Places:
         """Whether a blocked lane's next job may go now, as far as that is known."""
         if not lane.heads.ready:
             return True
-        return lane not in self.passed_over and self.kind_of(lane) != BLOCKED
+        return lane not in self.turned_down and self.kind_of(lane) != BLOCKED
 
     def allow(self, lane: Lane, jobs_max: int) -> Allowance:
         """Return what a lane may have, of so many jobs; it may have its turn."""

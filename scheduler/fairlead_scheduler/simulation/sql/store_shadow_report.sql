@@ -1,5 +1,5 @@
 -- store_shadow_report: store the result of the last shadow simulation; nothing under another leader.
--- locks: the leader's row (for share), then the pool's row.
+-- locks: the leader's row (for key share), then the pool's row.
 -- index: leaders_pkey, policy_shadow_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)

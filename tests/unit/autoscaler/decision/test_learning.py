@@ -177,20 +177,40 @@ def test_pods_that_a_new_controller_finds_count_until_a_start_was_measured() -> 
     ]
 
 
-def test_a_pod_counts_once_and_never_when_it_waited_for_a_node() -> None:
-    """A container that starts again registers again; a missing node is another delay."""
+def test_a_pod_counts_once() -> None:
+    """A container that starts again registers again."""
     once = startup_delay.learned(StartupDelays(), fleet.of(begun(9.0)), ())
     twice = startup_delay.learned(once, fleet.of(begun(99.0)), ())
-    there = begun(9.0)
-    waiting = replace(
-        there,
-        pods=tuple(replace(each, unschedulable=True) for each in there.pods),
-        workers=(),
-    )
-    waited = startup_delay.learned(StartupDelays(), fleet.of(waiting), ())
-    placed = startup_delay.learned(waited, fleet.of(begun(9.0)), ())
 
-    assert ((9.0,), ()) == (twice.seconds, placed.seconds)
+    assert (9.0,) == twice.seconds
+
+
+def waited(*delays: float) -> StartupDelays:
+    """Return what is known once pods that waited for a node have started."""
+    waiting = replace(begun(*delays), workers=())
+    pods = tuple(replace(each, unschedulable=True) for each in waiting.pods)
+    seen = startup_delay.learned(
+        StartupDelays(seconds=(9.0,)), fleet.of(replace(waiting, pods=pods)), ()
+    )
+    return startup_delay.learned(seen, fleet.of(begun(*delays)), ())
+
+
+def test_what_waited_for_a_node_says_how_far_ahead_pods_are_asked_for() -> None:
+    """The delay by which a backlog is planned is of pods that found a node."""
+    known, prior = waited(100.0, 120.0), seconds(30)
+
+    assert (9.0, 120.0) == (
+        known.delay_seconds(prior),
+        known.ahead_seconds(prior, NOW + timedelta(days=7)),
+    )
+
+
+@pytest.mark.parametrize(("delay", "days"), [(601.0, 0), (120.0, 9)])
+def test_a_node_that_nobody_made_or_that_came_long_ago_says_nothing(
+    delay: float, days: int
+) -> None:
+    """A cluster that is full makes none, and it may have been given more since."""
+    assert 9.0 == waited(delay).ahead_seconds(seconds(30), NOW + timedelta(days=days))
 
 
 @pytest.mark.parametrize(

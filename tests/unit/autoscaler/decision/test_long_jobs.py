@@ -30,8 +30,10 @@ def row(at: int) -> Demand:
     )
 
 
-def raised_after(*, running_seconds: int) -> int | None:
-    """Return when a pod is added to one full pod, if within a minute.
+def raised_after(
+    *, running_seconds: int, held: int = SLOTS, useful: int = 2 * SLOTS, kept: int = 0
+) -> int | None:
+    """Return when a pod is added to one pod that holds so many jobs, if within a minute.
 
     Jobs came seldom before, and end after so many seconds each, one slot taking the next.
     """
@@ -41,9 +43,10 @@ def raised_after(*, running_seconds: int) -> int | None:
     )
     for at in range(0, MINUTE, int(TICK.total_seconds())):
         left = remaining_seconds(age=at % running_seconds, estimate=MEAN, spread=1 / MEAN**2)
-        held = loads(SLOTS, left=left, mean=MEAN)
         now = NOW + seconds(at)
-        seen = replace(look(1, row(at), jobs=held), now=now, cluster_at=now)
+        needed = replace(row(at), slots_useful=useful, slots_kept=kept)
+        seen = look(1, needed, jobs=loads(held, left=left, mean=MEAN))
+        seen = replace(seen, now=now, cluster_at=now)
         decision = decide(state, seen, pool())
         state = decision.state
         if decision.scale is not None:
@@ -57,6 +60,14 @@ def test_a_pod_is_added_before_the_objective_is_missed() -> None:
 
     assert at is not None
     assert at <= 20  # of 30 s, of which a pod's start takes ten
+
+
+def test_a_pod_is_added_where_only_the_slot_kept_for_short_jobs_is_free() -> None:
+    """The scheduler counts that slot, since the long job that waits needs one beside it."""
+    at = raised_after(running_seconds=MINUTE, held=SLOTS - 1, useful=SLOTS + 1, kept=1)
+
+    assert at is not None
+    assert at <= 20
 
 
 def test_no_pod_is_added_where_slots_come_free_as_was_learnt() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead_autoscaler.decision.erlang import slots_needed
+from fairlead_autoscaler.decision.inputs import Fires
 from fairlead_autoscaler.decision.reasons import DemandTerm
 from fairlead_autoscaler.decision.slot_demand import (
     DemandInputs,
@@ -21,6 +22,7 @@ AT_REST = DemandInputs(
     due_jobs=0.0,
     rising=False,
     start_seconds=10.0,
+    ahead_seconds=10.0,
     serving_slots=10,
     held_slots=0,
     running=0,
@@ -132,6 +134,29 @@ def test_work_that_falls_due_has_its_pods_before_it_does() -> None:
     found = term_slots(demand(due=(0, 420, 420, 420)), AT_REST, pool())
 
     assert (DemandTerm.SCHEDULED, 23.33) == (found.term, round(found.slots, 2))
+
+
+def test_fires_have_their_pods_at_their_instant_and_not_between_two_counts() -> None:
+    """A start delay and a tick before it: there is nothing to interpolate."""
+    fires = (Fires((NOW + seconds(90)).timestamp(), 50, 400.0),)
+    asked = [
+        term_slots(
+            replace(demand(useful=0), fires=fires),
+            replace(AT_REST, ahead_seconds=ahead),
+            pool(),
+        ).scheduled
+        for ahead in (84.0, 85.0)
+    ]
+
+    assert [0.0, 33.33] == [round(each, 2) for each in asked]
+
+
+def test_a_fire_is_bounded_by_its_jobs() -> None:
+    """Three jobs of ten minutes use three slots, whatever jobs of the pool take on average."""
+    fires = (Fires(NOW.timestamp(), 3, 1800.0),)
+    found = term_slots(replace(demand(useful=0), fires=fires), AT_REST, pool())
+
+    assert (3.0, 150.0) == (found.slots, found.scheduled)
 
 
 def test_what_fell_due_is_needed_once() -> None:

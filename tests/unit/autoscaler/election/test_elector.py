@@ -137,3 +137,49 @@ def test_another_ones_lease_is_not_released() -> None:
     """Only the holder gives it away."""
     assert elector.release(follower(), NOON) is None
     assert elector.release(Election(identity="me"), NOON) is None
+
+
+def test_a_missing_lease_is_created_once_it_was_missing_for_as_long_as_one_lasts() -> None:
+    """The one that was deleted may have a holder who trusts it still."""
+    election = elector.after_missing(Election(identity="me"), 100.0)
+    again = elector.after_missing(elector.after_rest(election), 109.0)
+    at_last = elector.after_missing(elector.after_rest(again), 110.0)
+
+    assert NextStep.REST is elector.next_step(election, 100.0)
+    assert 0.5 == elector.rest_seconds(again, 109.5, 1.0)
+    assert NextStep.READ is elector.next_step(elector.after_rest(again), 110.0)
+    assert NextStep.CREATE is elector.next_step(at_last, 110.0)
+    record = elector.record_to_write(at_last, NOON)
+    assert ("", "me", 1, NOON) == (
+        record.version,
+        record.holder,
+        record.transitions,
+        record.acquired_at,
+    )
+
+
+def test_a_holder_creates_its_lease_again_at_once_and_counts_on() -> None:
+    """Its trust outlasts the deletion; the number of changes never comes twice."""
+    election = elector.after_missing(elector.after_rest(holder(100.0)), 101.0)
+
+    assert NextStep.CREATE is elector.next_step(election, 101.0)
+    assert election.is_leader(105.9)
+    assert 2 == elector.record_to_write(election, NOON).transitions
+    assert NextStep.REST is elector.next_step(election, 106.0)
+
+
+def test_a_failure_begins_the_wait_for_a_missing_lease_anew() -> None:
+    """It may have come, been held, and gone while nothing was seen."""
+    election = elector.after_missing(Election(identity="me"), 100.0)
+    election = elector.after_missing(elector.after_failure(election), 109.0)
+
+    assert 119.0 == election.expires_at
+
+
+def test_somebody_leads_while_a_record_is_alive_that_another_holds() -> None:
+    """So a standby has nothing to say; one that sees no record, or a dead one, has."""
+    missing = elector.after_missing(Election(identity="me"), 100.0)
+
+    assert (True, False) == (follower(100.0).is_led(109.9), follower(100.0).is_led(110.0))
+    assert (True, False) == (holder(100.0).is_led(105.9), holder(100.0).is_led(106.0))
+    assert not missing.is_led(100.0)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fairlead.jsontext import Json
+from fairlead_autoscaler.decision.inputs import QuotaLimit, Scope
 from fairlead_autoscaler.kube import convert, models
 from fairlead_autoscaler.kube.events import micro_time, truncate
 from fairlead_autoscaler.kube.port import FIELD_OWNER
@@ -147,25 +148,33 @@ def test_times_have_microseconds_and_end_in_z() -> None:
     assert "2026-01-01T12:00:00.000000Z" == micro_time(NOON)
 
 
-@pytest.mark.parametrize(
-    ("quantity", "expected"),
-    [("0", 0), ("7", 7), ("1k", 1000), ("2M", 2_000_000), ("1kk", None), ("1500m", None)],
-)
-def test_a_thousand_is_written_as_1k(quantity: str, expected: int | None) -> None:
-    """The API server shortens what it can; what is no whole number is none."""
-    assert expected == convert.count(quantity)
-
-
-def test_a_quota_of_a_thousand_pods_holds() -> None:
-    """Both numbers may be shortened."""
+def test_the_limits_of_quotas_are_read_with_their_scopes() -> None:
+    """Numbers are shortened as the server does; one that cannot be read is left out."""
     quotas = [
-        {"status": {"hard": {"pods": "2k"}, "used": {"pods": "1k"}}},
-        {"status": {"hard": {"count/pods": "1200"}, "used": {"count/pods": "1k"}}},
-        {"status": {"hard": {"requests.cpu": "4"}, "used": {"requests.cpu": "1500m"}}},
+        {
+            "metadata": {"name": "a"},
+            "spec": {
+                "scopes": ["NotTerminating"],
+                "scopeSelector": {
+                    "matchExpressions": [
+                        {"scopeName": "PriorityClass", "operator": "In", "values": ["low"]}
+                    ]
+                },
+            },
+            "status": {"hard": {"pods": "2k", "x": "many"}, "used": {"pods": "1k", "x": "0"}},
+        },
+        {"metadata": {"name": "b"}, "status": {"hard": {"requests.cpu": "4"}}},
     ]
     read = tuple(models.Quota.model_validate(each) for each in quotas)
+    scopes = (
+        Scope(name="NotTerminating"),
+        Scope(name="PriorityClass", operator="In", values=("low",)),
+    )
 
-    assert 200 == convert.quota_pods(read)
+    assert (
+        QuotaLimit(quota="a", resource="pods", hard="2k", left=1_000_000, scopes=scopes),
+        QuotaLimit(quota="b", resource="requests.cpu", hard="4", left=4000),
+    ) == convert.quota_limits(read)
 
 
 def test_a_watch_that_is_behind_shows_nothing_older() -> None:
@@ -194,3 +203,24 @@ def test_a_watch_that_is_behind_shows_nothing_older() -> None:
             None,
         ).version
     )
+
+
+def test_who_wrote_the_policy_is_who_owns_its_key() -> None:
+    """The last one first; who wrote other keys, or a label, is none of them."""
+    entries: list[Json] = [
+        {"manager": "helm", "time": stamp(1), "fieldsV1": {"f:metadata": {}}},
+        {
+            "manager": "argocd",
+            "time": stamp(2),
+            "fieldsV1": {"f:data": {"f:policy.yaml": {}}},
+        },
+        {
+            "manager": "kubectl-edit",
+            "time": stamp(3),
+            "fieldsV1": {"f:data": {".": {}, "f:policy.yaml": {}}},
+        },
+        {"manager": "other", "time": stamp(4), "fieldsV1": {"f:data": {"f:notes": {}}}},
+    ]
+    read = models.ConfigMap.model_validate({"metadata": {"managedFields": entries}})
+
+    assert ("kubectl-edit", "argocd") == convert.document(read, None, None).writers

@@ -15,6 +15,15 @@ import os, signal
 print(os.getpid(), flush=True)
 signal.pause()
 """
+SLOW = """
+import signal, time
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+print("begins", flush=True)
+while not asked: time.sleep(0.02)
+time.sleep(0.5)
+print(f"asked {len(asked)} times", flush=True)
+"""
 OWN = """
 import signal
 from pathlib import Path
@@ -67,6 +76,43 @@ def test_a_dismissed_program_is_not_started_again(tmp_path: Path) -> None:
     fleet.revive()
 
     assert (("stays", "goes"), ("stays",)) == (there, fleet.names())
+    fleet.end(fleet.names(), seconds=5)
+
+
+def test_a_renewed_program_is_started_again_when_it_has_ended(tmp_path: Path) -> None:
+    """A second renewal meanwhile does not ask it again: that would hurry it."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    said: list[str] = []
+    fleet = Fleet(environment={}, say=lambda _name, line: said.append(line), folder=tmp_path)
+    fleet.start(Program("slow", "slow"))
+    until(lambda: said == ["begins"], what="a program", seconds=30)
+
+    fleet.renew(["slow"])
+    fleet.renew(["slow"])
+    until(lambda: fleet.revive() == ("slow",), what="its end", seconds=30)
+    until(lambda: len(said) == 3, what="its return", seconds=30)
+
+    assert ["begins", "asked 1 times", "begins"] == said
+    fleet.end(fleet.names(), seconds=5)
+
+
+def test_a_program_that_rests_is_there_until_it_is_renewed_or_dismissed(tmp_path: Path) -> None:
+    """It is not given up, and not started by itself."""
+    (tmp_path / "fails.py").write_text("raise SystemExit(2)\n")
+    said: list[str] = []
+    fleet = Fleet(environment={}, say=lambda _name, line: said.append(line), folder=tmp_path)
+    for name in ("one", "two"):
+        fleet.start(Program(name, "fails", rests=True))
+
+    until(lambda: fleet.revive() and len(said) == 2, what="both to end", seconds=30)
+    assert ((), {"one", "two"}, ()) == (fleet.revive(), set(fleet.names()), fleet.given_up)
+    (tmp_path / "fails.py").write_text(WAIT)
+    fleet.renew(["one"])
+    fleet.dismiss("two")
+    fleet.revive()
+
+    until(lambda: len(said) == 3, what="a program", seconds=30)
+    assert ("one",) == fleet.names()
     fleet.end(fleet.names(), seconds=5)
 
 

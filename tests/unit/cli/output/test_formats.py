@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from fairlead.inspection import formats
 from fairlead_cli.error_sentences import bound
-from fairlead_cli.output import formats
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,17 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from fairlead.inspection.rows import Row
 from fairlead_cli.commands import jobs, queues, schedules, tenants, workers
 from fairlead_cli.output import fair_shares, tables
-from fairlead_cli.session import Row
 
 TABLES = [
-    (jobs.COLUMNS, "id state queue tenant kind try error"),
+    (jobs.COLUMNS, "id state queue tenant kind age ran try error"),
     (jobs.OLDEST_COLUMNS, "id waits state queue tenant kind try error"),
     (queues.POOLED_COLUMNS, "queue pool pending queued running scheduled tenants oldest"),
     (tenants.COLUMNS, "queue tenant pending queued running oldest"),
     (fair_shares.COLUMNS, "queue tenant weight share entitled lag waits runs"),
-    (workers.COLUMNS, "id name pool state running up lease ends in"),
+    (workers.COLUMNS, "id name pool state running held up lease ends in"),
     (schedules.COLUMNS, "name tenant cron timezone kind last fire state"),
 ]
 
@@ -28,7 +28,10 @@ def test_tables_keep_their_headings_and_numbers_in_80_columns(
     """Text gives way, numbers do not."""
     now = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
     texts = ("queue", "tenant", "kind", "name", "pool", "cron", "timezone", "error", "problem")
-    times = ("oldest_pending_at", "started_at", "last_fire", "lease_until", "waits_since")
+    times = (
+        *("oldest_pending_at", "started_at", "last_fire", "lease_until", "waits_since"),
+        *("created_at", "claimed_at"),
+    )
     numbers = ("pending", "queued", "running", "scheduled", "tenants")
     row: Row = {
         **dict.fromkeys(texts, "a rather long name that a user chose for it"),
@@ -45,6 +48,8 @@ def test_tables_keep_their_headings_and_numbers_in_80_columns(
         "max_attempts": 1000,
         "slots": 100,
         "now": now,
+        "finished_at": None,
+        "held": 27,
         "dead_at": None,
         "paused": True,
         "enabled": True,

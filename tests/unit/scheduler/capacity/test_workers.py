@@ -30,6 +30,16 @@ def test_a_prefetching_worker_has_no_free_slots() -> None:
     assert 5 == capacity.free("default")
 
 
+def test_what_a_worker_holds_beyond_its_slots_waits_for_one() -> None:
+    """Unless it needs none; slots of another worker do not help."""
+    capacity = fleet()
+    capacity.claimed(1, [10, 11, 12, 13])
+    ahead = capacity.ahead("default")
+    capacity.set_workers([Worker(1, 2, beside=2), Worker(2, 5)])
+
+    assert (2, 0) == (ahead, capacity.ahead("default"))
+
+
 def test_a_repeated_event_changes_nothing() -> None:
     """A claim or an ending that is reported twice counts once."""
     capacity = fleet()

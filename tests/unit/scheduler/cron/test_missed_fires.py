@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fairlead_scheduler.cron.expression import parse
+from fairlead.cron_times import parse
 from fairlead_scheduler.cron.missed_fires import Fires, Missed, decide, keep_apart
 from tests.support.instants import utc
 

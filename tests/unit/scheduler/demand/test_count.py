@@ -1,5 +1,7 @@
 """What a pool needs, counted as if it had its maximum of slots."""
 
+from dataclasses import replace
+
 import pytest
 
 from fairlead_scheduler.demand.count import (
@@ -10,9 +12,9 @@ from fairlead_scheduler.demand.count import (
 )
 from fairlead_scheduler.demand.values import PodSlots, due_slot_seconds, pod_slots
 from fairlead_scheduler.pending.values import NOTHING_PAUSED, Paused
-from fairlead_scheduler.policy.compiled import Terms
+from fairlead_scheduler.policy.compiled import CompiledPolicy, Terms
 from fairlead_scheduler.policy.gcra import Rate
-from fairlead_scheduler.policy.settings import KeyLimit
+from fairlead_scheduler.policy.settings import FairSettings, KeyLimit
 from tests.support.fair_bench import MS, Bench
 from tests.support.pools import table as parsed
 from tests.support.tables import table
@@ -82,6 +84,21 @@ def test_a_share_is_of_the_maximum_and_not_of_no_slots(most: int, useful: int) -
 
     allowed = most * 2500 // 10_000
     assert (useful, allowed) == (needed.slots_useful, needed.slots_allowed)
+
+
+@pytest.mark.parametrize(("long_jobs", "useful"), [(1, 1), (3, 3), (4, 5), (20, 22), (60, 40)])
+def test_long_jobs_need_slots_that_are_kept_as_well(long_jobs: int, useful: int) -> None:
+    """With four slots for four long jobs the last would wait until another ends."""
+    bench = Bench()
+    bench.order.apply(replace(CompiledPolicy(digest="kept"), settings=FairSettings()), 0)
+    bench.add("q/a", 1)
+    bench.run(bench.plan(1), 60_000)
+    bench.add("q/a", *[1] * long_jobs)
+    bench.order.claimed([job.id for job in bench.plan(2)], bench.now_us)
+
+    needed = counted(bench)
+
+    assert (useful, useful - min(40, long_jobs)) == (needed.slots_useful, needed.slots_kept)
 
 
 def test_a_limit_bounds_slots_and_what_they_can_do_within_the_objective() -> None:

@@ -156,3 +156,15 @@ def test_moments_forget_the_oldest_runs() -> None:
     moments.add([SECOND_US] * 1000)
 
     assert (50.5, 1.0, 0.0) == (half, moments.mean, round(moments.variance, 9))
+
+
+def test_what_schedules_fire_into_the_pool_is_said_by_spans() -> None:
+    """By what the queue's jobs take; a span that is over is not ahead any more."""
+    loop, requests, _ = demanding()
+    requests.set_fires_ahead({"q": {19: 5, 20: 10, 40: 20}, "other": {40: 2}})
+    known = knowing(SCALED.replace("'*'", "q"))
+
+    loop.step(known, 101 * SECOND_US, ())
+
+    (said,) = published(requests)
+    assert ((100, 10, 1.0), (200, 20, 2.0)) == said.fires

@@ -128,6 +128,28 @@ def test_names_that_come_while_known_members_are_idle_go_after_one_that_begins()
     assert names[1:] == later
 
 
+def test_one_that_comes_back_goes_before_names_that_were_put_off_anew() -> None:
+    """Their first turns are far off, and none of them is known to have several jobs."""
+    bench = Bench(1.0)
+    known = bench.members[0]
+    bench.acquaint()
+    bench.serve(0, 100 * MS)
+    bench.time.leave(known)
+    bench.time.pass_to(2000 * MS)
+    bench.time.follow()
+    names = [bench.add() for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE)
+    for newcomer in names:
+        newcomer.start += 1000 * MS
+    bench.time.enter(known, LATE)
+    assert names[1:] == bench.time.postpone()
+
+    bench.time.hasten(names[-1], waits=True)
+
+    assert bench.time.now == names[-1].start
+
+
 def test_one_that_is_known_only_since_the_names_came_does_not_go_before_them() -> None:
     """It is a customer of the same wave; the others wait for their first turns."""
     bench = Bench(1.0)

@@ -10,6 +10,7 @@ from fairlead.policy import parse
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.levels.accounts import Branch
 from fairlead_scheduler.ordering.reserve.blocked_lanes import BlockedAccounts
+from fairlead_scheduler.pending.values import Head
 from fairlead_scheduler.policy.compiled import (
     CompiledPolicy,
     QueueTerms,
@@ -330,7 +331,7 @@ def test_lanes_that_wait_for_long_jobs_take_no_more_memory_while_they_run() -> N
     branch = Branch(0, 0, 1.0, 1)
     account = branch.account_of("a", 1.0)
     account.add(lane)
-    waiting = BlockedAccounts()
+    waiting = BlockedAccounts(branch)
     waiting.add(lane)
 
     for _ in range(1000):
@@ -338,7 +339,23 @@ def test_lanes_that_wait_for_long_jobs_take_no_more_memory_while_they_run() -> N
         waiting.moved(account)
 
     assert waiting.entries < 100
-    assert [lane] == waiting.next_lanes(1, 0, branch.accounts.members, lambda _: True)
+    assert [lane] == waiting.next_lanes(1, 0, lambda _: True)
+
+
+def test_of_an_account_with_many_queues_as_many_lanes_go_as_there_are_places() -> None:
+    """They go by what they have had; the others stay blocked, or each plan would move all."""
+    branch = Branch(0, 0, 1.0, 1)
+    account, waiting = branch.account_of("a", 1.0), BlockedAccounts(branch)
+    for had in (4, 2, 6, 1, 5, 3, 0):
+        lane = Lane(Queue(f"q{had}", QueueTerms(), FairSettings()), "a", Terms())
+        account.add(lane)
+        lane.turn_tag = had
+        if had != 1:
+            lane.heads.ready.append(Head(1, 1, None, 0))
+        waiting.add(lane)
+
+    found = waiting.next_lanes(3, 0, lambda _: True)
+    assert [0, 1, 2, 3] == [lane.turn_tag for lane in found]
 
 
 def test_a_lane_that_waits_for_long_jobs_is_not_forgotten_when_its_account_is_served() -> None:
@@ -347,9 +364,37 @@ def test_a_lane_that_waits_for_long_jobs_is_not_forgotten_when_its_account_is_se
     branch = Branch(0, 0, 1.0, 1)
     account = branch.account_of("a", 1.0)
     account.add(lane)
-    waiting = BlockedAccounts()
+    waiting = BlockedAccounts(branch)
     waiting.add(lane)
 
     branch.accounts.serve_elsewhere(account, 100_000)
 
-    assert [lane] == waiting.next_lanes(1, 0, branch.accounts.members, lambda _: True)
+    assert [lane] == waiting.next_lanes(1, 0, lambda _: True)
+
+
+def test_rows_that_workers_pass_over_take_no_places() -> None:
+    """They wait for room for their kinds. Two slots are gone since they were dispatched."""
+    bench = bench_of()
+    bench.add("q/a", *[None] * 40)
+    rows = [job.id for job in bench.plan(slots=SLOTS)]
+    bench.add("q/b", None)
+    assert "" == names(bench, bench.plan(slots=SLOTS - 2))
+
+    bench.pool.note_passed_over(rows, 0)
+
+    assert "b1" in names(bench, bench.plan(slots=SLOTS - 2))
+
+
+def test_a_row_that_workers_pass_over_is_no_trial() -> None:
+    """Another lane is tried beside the long jobs."""
+    bench = bench_of()
+    bench.add("q/long", *[LONG_MS] * 40)
+    bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    bench.add("q/a", None)
+    rows = [job.id for job in bench.plan(slots=SLOTS)]
+    bench.add("q/b", None)
+    assert "" == names(bench, bench.plan(slots=SLOTS))
+
+    bench.pool.note_passed_over(rows, 0)
+
+    assert "b1" == names(bench, bench.plan(slots=SLOTS))

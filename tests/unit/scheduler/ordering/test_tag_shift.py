@@ -25,6 +25,15 @@ def test_tags_are_raised_once_many_claimed_rows_are_above_the_floor() -> None:
     assert shift_after(*tags).due(100, 10) > tags[-1] - 100
 
 
+def test_what_goes_in_front_of_the_floor_is_raised_past_the_claimed_rows_too() -> None:
+    """New rows may be about as far below the floor as others were above it."""
+    tags = [*range(100, 100 + CLAIMED_ABOVE_MAX)]
+
+    by = shift_after(*tags).due(100, 10)
+
+    assert 100 - (tags[-1] - 100) + by > tags[-1]
+
+
 def test_tags_that_are_equal_are_raised() -> None:
     """A claim walks over the entries of all rows with the tag of the floor."""
     assert 1 == shift_after(*([7] * CLAIMED_ABOVE_MAX)).due(7, 10)

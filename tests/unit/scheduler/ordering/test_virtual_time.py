@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairlead_scheduler.ordering.levels.service import lift
 from tests.support.clock import LATE, MS, Bench
 
 
@@ -130,3 +131,56 @@ def test_another_weight_keeps_what_was_charged_beyond_it_in_slot_time() -> None:
 
     assert bench.time.now == 50 * MS
     assert (heavy.start, heavy.service.attained) == (60 * MS, 60 * MS)
+
+
+def test_one_that_is_lifted_does_not_move_it() -> None:
+    """It has had nothing: it competes until V has reached what it was served for."""
+    bench = Bench(1.0, 0.25)
+    blocked = bench.members[0]
+    bench.serve(0, 125 * MS)
+    bench.time.leave(blocked)
+
+    lift(blocked, 70 * MS)
+    bench.time.follow()
+    assert (bench.time.now, blocked.start) == (100 * MS, 195 * MS)
+
+    bench.serve(1, 20 * MS)
+    assert (bench.time.now, blocked.service.competes) == (116 * MS, True)
+    bench.serve(1, 20 * MS)
+    assert (bench.time.now, blocked.service.competes) == (160 * MS, False)
+
+
+def test_one_that_was_lifted_keeps_its_place_and_competes_from_now_on() -> None:
+    """Whoever was behind it goes first, but V counts nothing that it has not had."""
+    bench = Bench(1.0, 1.0)
+    blocked = bench.members[0]
+    bench.serve(0, 100 * MS)
+    bench.time.leave(blocked)
+    lift(blocked, 70 * MS)
+    bench.serve(1, 110 * MS)
+    assert (bench.time.now, blocked.service.competes) == (110 * MS, False)
+
+    bench.time.enter(blocked, LATE)
+    bench.time.follow()
+
+    assert (bench.time.now, blocked.start) == (110 * MS, 170 * MS)
+    bench.serve(1, 10 * MS)
+    assert bench.time.now == 115 * MS
+
+
+@pytest.mark.parametrize("weight", [1, 4])
+def test_one_that_was_lifted_and_has_another_weight_competes_for_as_long(weight: int) -> None:
+    """What it was served beyond V stays the same in slot-time."""
+    bench = Bench(1.0, 1.0)
+    blocked = bench.members[0]
+    bench.serve(0, 100 * MS)
+    bench.time.leave(blocked)
+    lift(blocked, 40 * MS)
+
+    bench.time.reweigh(blocked, weight)
+
+    assert blocked.start == 50 * MS + 90 * MS // weight
+    bench.serve(1, 50 * MS // weight)
+    assert blocked.service.competes
+    bench.serve(1, 50 * MS)
+    assert not blocked.service.competes

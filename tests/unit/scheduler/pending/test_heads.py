@@ -176,6 +176,17 @@ def test_a_late_row_enters_once() -> None:
     assert [10, 11, 12] == offered(heads)
 
 
+def test_a_job_that_takes_anothers_place_is_no_duplicate_of_it() -> None:
+    """What was replaced stays a head until its dispatch is refused."""
+    heads = scanned()
+    heads.discovered([found(10), found(12)])
+
+    heads.discovered([found(10, job_id=13)])
+    heads.missed([found(10, job_id=13)])
+
+    assert [10, 13, 12] == offered(heads)
+
+
 def test_a_late_row_that_is_in_flight_is_left_out() -> None:
     """Ids that are in flight are never offered again."""
     heads = Heads(in_flight={10})

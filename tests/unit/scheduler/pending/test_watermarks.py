@@ -6,10 +6,28 @@ SECOND_US = 1_000_000
 BEGIN_US = 1_000 * SECOND_US
 
 
-def test_receipts_without_gaps_are_never_scanned_again() -> None:
-    """The mark follows what has been taken."""
+def begun() -> ReceiptWatermark:
+    """Return the mark of a leader that has taken receipts up to 6, a while ago."""
+    mark = ReceiptWatermark()
+    mark.next_after(BEGIN_US - 10 * SECOND_US)
+    mark.record_taken([6], BEGIN_US - 10 * SECOND_US)
+    return mark
+
+
+def test_what_was_uncommitted_when_a_leader_began_is_found() -> None:
+    """For five seconds a new leader reads from well below the first receipt that it took."""
     mark = ReceiptWatermark()
     mark.next_after(BEGIN_US)
+    mark.record_taken([3000], BEGIN_US)
+    soon = mark.next_after(BEGIN_US + 4 * SECOND_US)
+    mark.record_taken([3001], BEGIN_US + 5 * SECOND_US)
+
+    assert (999, 3001) == (soon, mark.next_after(BEGIN_US + 5 * SECOND_US))
+
+
+def test_receipts_without_gaps_are_never_scanned_again() -> None:
+    """The mark follows what has been taken."""
+    mark = begun()
     mark.record_taken([7, 8, 9], BEGIN_US)
 
     assert 9 == mark.next_after(BEGIN_US)
@@ -17,8 +35,7 @@ def test_receipts_without_gaps_are_never_scanned_again() -> None:
 
 def test_a_gap_is_waited_for_and_filled() -> None:
     """A receipt that is committed after its successors is found."""
-    mark = ReceiptWatermark()
-    mark.next_after(BEGIN_US)
+    mark = begun()
     mark.record_taken([7, 9, 10], BEGIN_US)
     before = mark.next_after(BEGIN_US)
     mark.record_taken([8], BEGIN_US + 1)
@@ -28,8 +45,7 @@ def test_a_gap_is_waited_for_and_filled() -> None:
 
 def test_a_gap_that_does_not_fill_is_given_up_after_five_seconds() -> None:
     """A batch that was rolled back does not keep the mark where it is."""
-    mark = ReceiptWatermark()
-    mark.next_after(BEGIN_US)
+    mark = begun()
     mark.record_taken([7], BEGIN_US)
     mark.record_taken([9], BEGIN_US)
     mark.record_taken([], BEGIN_US + 4 * SECOND_US)
@@ -42,11 +58,12 @@ def test_a_gap_that_does_not_fill_is_given_up_after_five_seconds() -> None:
 def test_everything_is_scanned_at_the_start_and_every_thirty_seconds() -> None:
     """What was committed very late is found by the full pass."""
     mark = ReceiptWatermark()
-    mark.record_taken([7], BEGIN_US)
     first = mark.next_after(BEGIN_US)
+    mark.record_taken([7], BEGIN_US)
+    mark.record_taken([8], BEGIN_US + 5 * SECOND_US)
     later = mark.next_after(BEGIN_US + 29 * SECOND_US)
 
-    assert (0, 7, 0) == (first, later, mark.next_after(BEGIN_US + 30 * SECOND_US))
+    assert (0, 8, 0) == (first, later, mark.next_after(BEGIN_US + 30 * SECOND_US))
 
 
 def test_a_time_scan_trails_the_last_look_by_two_seconds() -> None:

@@ -75,3 +75,12 @@ def test_a_raised_limit_is_felt_at_once() -> None:
     wait_us = release_us(fast, carry_over(fast, used, 5 * hour)) - 5 * hour
 
     assert 3_600_000 == wait_us
+
+
+def test_a_stored_window_is_full_at_most() -> None:
+    """One that seems used up for an hour is from before the database's clock was set back."""
+    used = WindowUsage("q", None, SECOND, 3600 * SECOND)
+
+    wait_us = release_us(THREE_A_SECOND, carry_over(THREE_A_SECOND, used, 10 * SECOND))
+
+    assert 10_333_334 == wait_us

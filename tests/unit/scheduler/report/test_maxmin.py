@@ -191,3 +191,17 @@ def test_a_tenant_that_two_pools_report_has_the_sum_of_both() -> None:
     assert pytest.approx(0.15) == shown(registry, "share", "moved")
     assert 9.0 == shown(registry, "oldest_wait_seconds", "moved")
     assert {"moved", *(f"t{n}" for n in range(19))} == named(registry)
+
+
+def test_a_queue_that_two_pools_report_has_the_sum_of_both() -> None:
+    """It has moved, and each pool knows what its tenants had there."""
+    registry = CollectorRegistry()
+    metrics = FairnessMetrics(registry, str)
+
+    for pool, lag in (("default", -100.0), ("gpu", -20.0)):
+        behind = QueueShare("q", 1.0, ServiceReceived(0.4, 0.5, 400.0, lag), 0.5)
+        metrics.show(pool, replace(report(), queues=(behind,)))
+
+    assert -120.0 == registry.get_sample_value(
+        "fairlead_queue_lag_slot_seconds", {"queue": "q"}
+    )

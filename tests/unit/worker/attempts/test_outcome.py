@@ -1,7 +1,6 @@
 """What a handler returned or raised decides how its attempt ends."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -10,7 +9,6 @@ import fairlead
 from fairlead.job import UnreadablePayload
 from fairlead_worker.attempts import outcome
 from fairlead_worker.attempts.outcome import (
-    ERROR_BYTES_MAX,
     Ending,
     Finished,
     FinishedByHandler,
@@ -19,7 +17,6 @@ from fairlead_worker.attempts.outcome import (
     Stop,
 )
 from fairlead_worker.isolated.process_runner import from_line, to_line
-from tests.support.attempts import claimed
 
 
 def raised(error: BaseException) -> BaseException:
@@ -171,106 +168,12 @@ def test_a_job_that_its_handler_completed_is_looked_up_first(
     assert JobLost() == outcome.finished_by_handler(JobLost())
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: ValueError("x" * 100_000),
-        lambda: ValueError("ü" * 100_000),
-        lambda: ValueError("nul \0 and half \ud83d" * 3000),
-    ],
-)
-def test_an_errors_text_is_bounded_and_storable(make: Callable[[], Exception]) -> None:
-    """At most 4 KiB, no NUL, no half surrogate, and the frames stay."""
-    text = outcome.describe(raised(make()))
-
-    assert ERROR_BYTES_MAX >= len(text.encode())
-    assert "\0" not in text
-    assert "in raised" in text
-
-
-def dig(depth: int) -> None:
-    """Raise an error so many calls further down."""
-    if depth == 0:
-        raise ValueError("at the bottom")
-    dig(depth - 1)
-
-
-def dug(depth: int) -> list[str]:
-    """Return the names of the functions in the text of an error from so deep down."""
-    with pytest.raises(ValueError, match="bottom") as caught:
-        dig(depth)
-    lines = outcome.describe(caught.value).splitlines()[1:]
-    return [line.rpartition(" in ")[2].strip() for line in lines]
-
-
-def test_a_deep_error_shows_where_it_came_from_and_where_it_happened() -> None:
-    """The first frame of the handler's own code stays, and the last five."""
-    assert ["dug", "…", *["dig"] * 5] == dug(30)
-    assert ["dug", *["dig"] * 5] == dug(4)
-
-
-def test_frames_of_fairlead_before_the_handlers_own_are_left_out() -> None:
-    """The reader of the error has written the handler, and not what calls it."""
-    scope: dict[str, object] = {"__name__": "fairlead_worker.child.executor", "dig": dig}
-    exec("def begin():\n    dig(1)", scope)  # noqa: S102 - a frame of Fairlead's, as it were
-    begin = scope["begin"]
-    assert callable(begin)
-    with pytest.raises(ValueError, match="bottom") as caught:
-        begin()
-    of_fairlead = caught.value.with_traceback(caught.tb.tb_next)
-
-    text = outcome.describe(of_fairlead)
-
-    assert "in begin" not in text
-    assert 2 == text.count("in dig")
-
-
-def test_an_error_of_fairlead_alone_keeps_its_frames() -> None:
-    """A bug of ours is shown with its place."""
-    scope: dict[str, object] = {"__name__": "fairlead.job"}
-    exec("def read():\n    raise ValueError('ours')", scope)  # noqa: S102 - a frame of Fairlead's
-    read = scope["read"]
-    assert callable(read)
-    with pytest.raises(ValueError, match="ours") as caught:
-        read()
-
-    assert "in read" in outcome.describe(caught.value.with_traceback(caught.tb.tb_next))
-
-
-def test_long_paths_do_not_push_the_last_frames_out() -> None:
-    """Each frame's line is bounded, and what is cut is the beginning of its path."""
-    path = "/" + "/".join("ä" * 200 for _ in range(20)) + "/shop.py"
-    scope: dict[str, object] = {"__name__": "shop"}
-    exec(compile("def far(n):\n    far(n - 1) if n else 1 / 0", path, "exec"), scope)  # noqa: S102 - a path of any length
-    far = scope["far"]
-    assert callable(far)
-    with pytest.raises(ZeroDivisionError) as caught:
-        far(20)
-
-    text = outcome.describe(caught.value)
-
-    assert ERROR_BYTES_MAX >= len(text.encode())
-    assert 5 <= text.count("/shop.py:2 in far")
-
-
-def test_an_error_without_a_message_is_shown_all_the_same() -> None:
-    """An exception's own code may fail too, and must not take the attempt's ending with it."""
-
-    class UnprintableError(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError
-
-    assert outcome.describe(raised(UnprintableError())).startswith(
-        "test_an_error_without_a_message_is_shown_all_the_same.<locals>.UnprintableError: "
-        "(its message cannot be read: RuntimeError)"
-    )
-
-
 def test_an_unknown_kind_lists_the_known_ones() -> None:
     """The sentence names the kind and the kinds that this application has."""
     missing = outcome.unknown_kind("snd", ("send", "ask"))
 
-    assert "no handler for kind 'snd'; this application has: ask, send" == missing.error
+    words = "unhandled: no worker of its pool has a handler for kind 'snd'"
+    assert f"{words}; this application has: ask, send" == missing.error
 
 
 @pytest.mark.parametrize(
@@ -304,10 +207,8 @@ def test_only_failures_are_reported(
     error: BaseException, ending: Ending, *, will_retry: bool | None
 ) -> None:
     """With whether there are attempts left."""
-    row = claimed(1, 10)
-
-    found = outcome.failure(error, ending, row)
-    last = outcome.failure(error, ending, row._replace(attempt=row.max_attempts))
+    found = outcome.failure(error, ending, attempts_left=True)
+    last = outcome.failure(error, ending, attempts_left=False)
 
     assert will_retry == (None if found is None else found.will_retry)
     assert (None if will_retry is None else False) == (

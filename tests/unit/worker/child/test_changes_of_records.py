@@ -16,8 +16,8 @@ from fairlead_worker.ipc.attempt_table import (
     AttemptTable,
     new_attempt_table,
 )
-from tests.support.attempts import claimed
-from tests.unit.worker.child.test_slots import Sink, attempts, handler
+from tests.support.attempts import Sink, claimed
+from tests.unit.worker.child.test_slots import attempts, handler
 
 BLOCKED_SECONDS = 0.2
 """A thread that has not ended by then waits for this one."""

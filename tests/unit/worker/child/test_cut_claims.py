@@ -32,6 +32,7 @@ def after_claim(monkeypatch: pytest.MonkeyPatch, rows: Iterable[Claimed]) -> Sce
     monkeypatch.setattr(claimer_module, "Wakeup", Mock())
     slots = Mock()
     slots.exclude_full_kinds.return_value = ("full",)
+    slots.unhandled.left_out.return_value = ()
     intake = Mock()
     intake.accept.return_value = ()
     claimer = Claimer(

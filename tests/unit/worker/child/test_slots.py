@@ -9,6 +9,7 @@ import pytest
 import fairlead
 from fairlead.tasks import Handler
 from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.attempts.outcome import Finished, HandedBack
 from fairlead_worker.child.concurrency_gate import ConcurrencyGates
 from fairlead_worker.child.deadline_watch import overdue
 from fairlead_worker.child.intake import ClaimSorter
@@ -21,17 +22,7 @@ from fairlead_worker.ipc.attempt_table import (
     new_attempt_table,
     stand_ins_of,
 )
-from tests.support.attempts import claimed
-
-
-class Sink:
-    """Takes reports, and does nothing with them."""
-
-    def extend(self, attempt: Attempt, by_seconds: float) -> None:
-        """Take it."""
-
-    def report(self, attempt: Attempt, fraction: float, note: str) -> None:
-        """Take it."""
+from tests.support.attempts import Sink, claimed
 
 
 def handler(kind: str = "work", concurrency: int | None = None) -> Handler:
@@ -373,9 +364,12 @@ def test_claimed_rows_that_are_not_to_run_end_at_once() -> None:
     assert [11, 16] == tokens(found.to_run)
     assert ["thread", "quarantine"] == [attempt.where for attempt in found.to_run]
     assert [12, 13, 14] == tokens(found.ended)
-    assert ["cancelled", "expired", "failed"] == [
-        getattr(attempt.ending, "outcome", None) for attempt in found.ended
-    ]
+    cancelled, expired, unhandled = (attempt.ending for attempt in found.ended)
+    assert isinstance(cancelled, Finished)
+    assert isinstance(expired, Finished)
+    assert isinstance(unhandled, HandedBack)
+    assert ["cancelled", "expired"] == [cancelled.outcome, expired.outcome]
+    assert "unhandled" == unhandled.ended_as
     assert [(5, 15)] == found.orphans
 
 

@@ -22,21 +22,11 @@ from fairlead_worker.attempts.trace import FormerAttempt, Origin
 from fairlead_worker.child.intake import NO_HANDLER
 from fairlead_worker.tracing import setup
 from fairlead_worker.tracing.spans import SpanIds, Spans, parent_of, span_id_of, trace_id_of
-from tests.support.attempts import claimed
+from tests.support.attempts import Sink, claimed
 
 _ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}
 _TRACE, _SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 _ORIGIN = Origin(1_700_000_000_000_000, None)
-
-
-class Sink:
-    """Takes reports, and does nothing with them."""
-
-    def extend(self, attempt: Attempt, by_seconds: float) -> None:
-        """Take it."""
-
-    def report(self, attempt: Attempt, fraction: float, note: str) -> None:
-        """Take it."""
 
 
 class Breaks(SpanProcessor):

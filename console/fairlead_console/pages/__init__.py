@@ -1,0 +1,10 @@
+"""What a page says of what was read: values in, sentences and shapes of drawings out. Pure.
+
+* `waiting` draws why a job waits: what is before it, what holds it, who has the slots, when.
+* `time_line` draws a job's life.
+* `health` says in one sentence whether something is wrong, and what to look at first.
+* `fairness` compares what tenants had with what they were entitled to.
+* `drawing` is the arithmetic of bars and lines; `words` are the filters of the templates.
+
+Begin with `waiting`.
+"""

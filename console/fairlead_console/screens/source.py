@@ -1,0 +1,32 @@
+"""Where every screen reads: sessions, memos, the doctor and the pulse, one of each."""
+
+from dataclasses import dataclass, field
+
+from fairlead.db.connect import Address
+from fairlead_console.reads.examiner import Examiner
+from fairlead_console.reads.memo import Memo
+from fairlead_console.reads.pulse import Pulse
+from fairlead_console.reads.sessions import Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the screens of one console share."""
+
+    reads: Sessions
+    asks: Sessions
+    examiner: Examiner
+    pulse: Pulse
+    memo: Memo[object] = field(default_factory=Memo[object])
+
+    @classmethod
+    def of(cls, address: Address) -> "Source":
+        """Make one; nothing is opened yet."""
+        reads = Sessions(address)
+        return cls(reads, Sessions(address, asks=True), Examiner(reads), Pulse(reads))
+
+    def close(self) -> None:
+        """End the pulse and close the sessions."""
+        self.pulse.stop()
+        for each in (self.reads, self.asks):
+            each.close()

@@ -1,0 +1,178 @@
+"""What a page can change: who may, that the page itself asked for it, and what came of it.
+
+A request that changes something is a POST of a person who may act. It has to come from a page
+of this console: by the browser's own word (`Sec-Fetch-Site`, else `Origin`), and by a token
+that only such a page shows. The token is made from what every replica knows, so none keeps it.
+"""
+
+import hashlib
+import hmac
+import secrets
+from time import time
+from typing import Final
+from urllib.parse import parse_qs, quote, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from fairlead.db.connect import conninfo
+from fairlead.inspection.formats import ID_MAX
+from fairlead_console.reads.acts import Acts, Verb
+from fairlead_console.settings import ConsoleSettings
+from fairlead_console.web.access import PERSON
+
+_BODY_MAX: Final = 8192
+_HOURS_VALID = 12
+_REASON_MAX = 500
+_HERE = "somebody at this machine's console"
+"""Who acts where nobody logs in."""
+
+SAID: Final = {
+    "cancelled": "The job is cancelled.",
+    "requested": "The job runs, and was asked to stop.",
+    "finished": "The job had ended before.",
+    "unknown": "There is no such job any more.",
+    "retried": "The job runs again.",
+    "paused": "The queue is paused: nothing of it starts until it is resumed.",
+    "resumed": "The queue goes on.",
+    "was-not": "It was not paused.",
+}
+"""What a page says of what was done, by the word in its address."""
+
+
+class Acting:
+    """Serves what changes something.
+
+    Args:
+        settings: Who may act, and by which login.
+    """
+
+    def __init__(self, settings: ConsoleSettings) -> None:
+        self._settings = settings
+        self._address = settings.operator_address()
+        self._alone = secrets.token_bytes(32)
+
+    def routes(self) -> list[Route]:
+        """Return where it is asked for."""
+        return [
+            Route("/jobs/{id:int}/cancel", self.cancel, methods=["POST"]),
+            Route("/jobs/{id:int}/retry", self.retry, methods=["POST"]),
+            Route("/queues/pause", self.pause, methods=["POST"]),
+            Route("/queues/resume", self.resume, methods=["POST"]),
+        ]
+
+    def offer(self, request: Request) -> str | None:
+        """Return the token for the forms of a page; None: this person may not act."""
+        return self._token(request, _hour()) if self._may(request) else None
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancel a job."""
+        form = await self._form(request)
+        number = _job(request)
+        answer = await self._do("cancel", {"id": number}, request, form)
+        return _back(f"/jobs/{number}", str(answer))
+
+    async def retry(self, request: Request) -> Response:
+        """Run a job again, and lead to the one that does."""
+        form = await self._form(request)
+        answer = await self._do("retry", {"id": _job(request)}, request, form)
+        if answer is None:
+            return _back(f"/jobs/{_job(request)}", "unknown")
+        return _back(f"/jobs/{answer}", "retried")
+
+    async def pause(self, request: Request) -> Response:
+        """Pause a queue; a reason is wanted, for whoever finds it paused."""
+        form = await self._form(request)
+        if not form.get("queue") or not form.get("reason", "").strip():
+            raise HTTPException(400, "Say which queue, and why")
+        await self._do("pause", {"queue": form["queue"]}, request, form)
+        return _back("/queues", "paused")
+
+    async def resume(self, request: Request) -> Response:
+        """End a pause."""
+        form = await self._form(request)
+        values: dict[str, object] = {
+            "queue": form.get("queue", ""),
+            "tenant": form.get("tenant"),
+        }
+        was = await self._do("resume", values, request, form)
+        return _back("/queues", "resumed" if was else "was-not")
+
+    def _may(self, request: Request) -> bool:
+        if self._address is None:
+            return False
+        return self._settings.is_open or request.scope[PERSON] in self._settings.operators
+
+    async def _form(self, request: Request) -> dict[str, str]:
+        """Return the fields of a request that may change something.
+
+        Raises:
+            HTTPException: it may not.
+        """
+        if not self._may(request):
+            raise HTTPException(403, "You may look, and not change anything")
+        if not _is_from_here(request):
+            raise HTTPException(403, "This was not asked for by a page of this console")
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > _BODY_MAX:
+                raise HTTPException(413, "That is too long")
+        text = body.decode("utf-8", "replace")
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=20)
+        form = {name: values[-1].replace("\0", "") for name, values in fields.items()}
+        if not self._is_known(request, form.get("token", "")):
+            raise HTTPException(403, "The page was too old: load it again")
+        return form
+
+    async def _do(
+        self, verb: Verb, values: dict[str, object], request: Request, form: dict[str, str]
+    ) -> object:
+        assert self._address is not None
+        acts = Acts(self._address)
+        actor = request.scope[PERSON] or _HERE
+        reason = form.get("reason", "").strip()[:_REASON_MAX]
+        return await run_in_threadpool(acts.do, verb, values, actor=actor, reason=reason)
+
+    def _token(self, request: Request, hour: int) -> str:
+        """Return the token of a person for an hour."""
+        assert self._address is not None
+        key = self._alone
+        if not self._settings.is_open:
+            key = hashlib.sha256(
+                b"fairlead console " + conninfo(self._address).encode()
+            ).digest()
+        said = f"{request.scope[PERSON]}\0{hour}".encode()
+        return hmac.new(key, said, hashlib.sha256).hexdigest()
+
+    def _is_known(self, request: Request, token: str) -> bool:
+        given = token.encode("utf-8", "replace")
+        now = _hour()
+        return any(
+            hmac.compare_digest(given, self._token(request, now - ago).encode())
+            for ago in range(_HOURS_VALID)
+        )
+
+
+def _hour() -> int:
+    return int(time() // 3600)
+
+
+def _is_from_here(request: Request) -> bool:
+    """Tell whether the browser says that a page of this address asks."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = request.headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+
+
+def _job(request: Request) -> int:
+    return min(int(request.path_params["id"]), ID_MAX)
+
+
+def _back(path: str, word: str) -> Response:
+    return RedirectResponse(f"{path}?done={quote(word)}", 303)

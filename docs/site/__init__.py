@@ -1,0 +1,1 @@
+"""The site of these pages: what Sphinx is told (`conf`) and taught (`pages`, `navigation`)."""

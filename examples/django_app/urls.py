@@ -1,0 +1,6 @@
+"""The admin pages, which show the shop's jobs."""
+
+from django.contrib import admin
+from django.urls import path
+
+urlpatterns = [path("admin/", admin.site.urls)]

@@ -1,0 +1,1 @@
+"""Reports of many customers' sales, built by jobs."""
