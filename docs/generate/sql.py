@@ -201,7 +201,9 @@ PUBLIC may call none of them.
 
 * If one transaction cancels or retries several jobs, do it in the order of their ids. Each
   call locks its job until the transaction ends, and two transactions that want each other's
-  jobs deadlock: PostgreSQL ends one of them.
+  jobs deadlock: PostgreSQL ends one of them. Retry a job with a dedup key in a transaction of
+  its own: the call waits for whoever else is inserting that key, as an INSERT does, and the
+  order of the ids is not the order of the keys.
 * Keep such a transaction short. Workers cannot finish the jobs that it locks until it ends;
   they try twice a second. Other jobs are not delayed.
 * A finished job has at most one unfinished repeat: `retry` returns that one while it exists,

@@ -86,7 +86,7 @@ class Player:
 
 
 def application(player: Player) -> None:
-    """Insert while there are few jobs; cancel and retry, several in one transaction by id."""
+    """Insert while there are few jobs; cancel several by id at once, or retry each alone."""
     jobs = player.some(UNFINISHED_MAX)
     if len(jobs) < UNFINISHED_MAX:
         key = player.dice.choice([None, "a", "b"])
@@ -99,8 +99,7 @@ def application(player: Player) -> None:
             for job in chosen:
                 answer(player.db, "cancel(%s)", job)
     else:
-        with player.db.transaction():
-            again = [answer(player.db, "retry(%s)", job) for job in chosen]
+        again = [answer(player.db, "retry(%s)", job) for job in chosen]
         player.account.inserted += [job for job in again if isinstance(job, int)]
 
 

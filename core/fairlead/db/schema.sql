@@ -5074,7 +5074,7 @@ begin
     return case when mine then live end;
 end $$;
 
-COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup key is live, the holder of that key. Null when there is no such job, or none that is the caller''s. An application meets the backlog limit (FL005). Several in one transaction go by id.';
+COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup key is live, the holder of that key. Null when there is no such job, or none that is the caller''s. An application meets the backlog limit (FL005). Several in one transaction go by id, but those with a dedup key one in each: it waits for whoever inserts the key.';
 
 CREATE FUNCTION fairlead.say_drained(worker bigint) RETURNS SETOF timestamp with time zone
     LANGUAGE plpgsql SECURITY DEFINER

@@ -44,7 +44,8 @@ comment on function fairlead.retry(bigint) is
     'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted '
     'anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup '
     'key is live, the holder of that key. Null when there is no such job, or none that is the caller''s. An '
-    'application meets the backlog limit (FL005). Several in one transaction go by id.';
+    'application meets the backlog limit (FL005). Several in one transaction go by id, but those with a dedup key '
+    'one in each: it waits for whoever inserts the key.';
 comment on function fairlead.redrive(text, text, text, timestamptz, integer) is
     'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, and no more once those it has made '
     'have 16 MiB, each once however often it is called, for as long as its ending is kept. Answers how many new jobs it '
