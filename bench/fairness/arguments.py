@@ -20,7 +20,7 @@ class Arguments:
     form: Form
     workloads: tuple[Path, ...]
     cases: tuple[str, ...]
-    """Which rows of the scene `handlers` are played; none: all."""
+    """Which rows of the scenes `attacks` and `handlers` are played; none: all."""
     contenders: tuple[str, ...]
     seeds: tuple[int, ...]
     """One per run."""
@@ -86,7 +86,7 @@ def _parser(about: str) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--form", default="quick", choices=("quick", "full"))
     add("--only", type=_workloads, default=(), help="rows such as W1,W5, or a file; else all")
-    add("--case", action="append", default=[], help="a row of HANDLERS; again for another one")
+    add("--case", action="append", default=[], help="a row of ATTACKS or HANDLERS, or several")
     add("--simulated", action="store_true", help="without PostgreSQL: a minute, any machine")
     add("--policy", type=_contenders, default=(), help="such as fairlead,sqs,round-robin@200")
     add("--seed", type=int, default=_SEED)

@@ -20,6 +20,7 @@ from bench.fairness.scenes.neighbours import known
 from bench.fairness.scenes.scene import Found
 from bench.fairness.traffic.workload import Workload
 from bench.figures import percentile
+from bench.processes import BrokenRunError
 from bench.server import Server
 from fairlead.policy_storage import store
 from fairlead_scheduler.simulation import trace
@@ -42,28 +43,48 @@ from unnest(%s::text[], %s::text[], %s::jsonb[], %s::int[], %s::bigint[])
 def play(
     server: Server, workload: Workload, _trace: Sequence[trace.Arrival], _seed: int
 ) -> Found:
-    """Play every attack, and where the target is relative to it the truth."""
+    """Play every attack, or those that are named, and where the target is relative the truth.
+
+    Raises:
+        BrokenRunError: There is no attack of a name, or a process ended.
+    """
+    names = _names(workload.cases)
     rows: dict[str, Figures] = {}
     simulated: dict[str, Figures] = {}
-    for name, attack in ATTACKS.items():
-        scene = attack()
+    for name in names:
+        if name == DUE:
+            rows[DUE] = _due_figures(server, workload.slots)
+            simulated[DUE] = simulated_due_figures(workload.slots)
+            continue
+        scene = ATTACKS[name]()
         attacked = _outcome(server, scene, attacked=True)
         truthful = _outcome(server, scene, attacked=False) if scene.truth else None
         rows[name] = _figures(attacked, truthful)
         simulated[name] = simulated_figures(scene)
         say(f"  {name}: {dict(rows[name])}")
-    flooded, free = (
-        due_flood.quiet_p99_seconds(server, slots=workload.slots, flood=flood)
-        for flood in (True, False)
-    )
-    rows[DUE] = {"quiet_p99_seconds": flooded, "quiet_p99_without_seconds": free}
-    simulated[DUE] = simulated_due_figures(workload.slots)
     found = Found(
         rows=rows,
         evaluated=worst(list(rows.values())),
         simulated=worst(list(simulated.values())),
     )
     return found.beside("before", workload.before).beside("simulated", simulated)
+
+
+def _names(cases: Sequence[str]) -> Sequence[str]:
+    """Return the rows to play: those that are named, or all."""
+    every = (*ATTACKS, DUE)
+    unknown = set(cases) - set(every)
+    if unknown:
+        raise BrokenRunError(f"no {sorted(unknown)}: there are {sorted(every)}")
+    return cases or every
+
+
+def _due_figures(server: Server, slots: int) -> Figures:
+    """Return how long delayed jobs wait on PostgreSQL, beside a flood and without."""
+    flooded, free = (
+        due_flood.quiet_p99_seconds(server, slots=slots, flood=flood) for flood in (True, False)
+    )
+    return {"quiet_p99_seconds": flooded, "quiet_p99_without_seconds": free}
 
 
 def simulated_figures(scene: Scene) -> Figures:
@@ -104,15 +125,20 @@ def worst(rows: Sequence[Figures]) -> Figures:
     """
     relative = [row for row in rows if "quiet_p99_without_seconds" in row]
     long = [row for row in rows if "quiet_p99_without_seconds" not in row]
-    return {
-        "share": min(row["share"] for row in rows if "share" in row),
-        "share_over_without": min(
-            row["share"] / row["share_without"] for row in rows if "share" in row
-        ),
-        "quiet_p99_over_without": max(
+    busy = [row for row in rows if "share" in row]
+    lowest = {
+        "share": [row["share"] for row in busy],
+        "share_over_without": [row["share"] / row["share_without"] for row in busy],
+    }
+    highest = {
+        "quiet_p99_over_without": [
             row["quiet_p99_seconds"] / row["quiet_p99_without_seconds"] for row in relative
-        ),
-        "quiet_p99_beside_long_jobs_seconds": max(row["quiet_p99_seconds"] for row in long),
+        ],
+        "quiet_p99_beside_long_jobs_seconds": [row["quiet_p99_seconds"] for row in long],
+    }
+    return {
+        **{name: min(figures) for name, figures in lowest.items() if figures},
+        **{name: max(figures) for name, figures in highest.items() if figures},
     }
 
 

@@ -204,7 +204,8 @@ class Workload(_Part):
     ] = "play"
     """What is done; all but `play` runs on PostgreSQL only."""
     cases: tuple[str, ...] = ()
-    """The rows of the scene `handlers` that are played, beside the one without; none: all."""
+    """The rows of the scenes `attacks` and `handlers` that are played, each beside the one
+    without; none: all."""
     slots: int = Field(ge=1)
     seconds: float = Field(gt=0)
     """Measured seconds, after `warm_seconds`."""

@@ -39,6 +39,13 @@ def test_the_worst_attack_counts_by_each_target() -> None:
     } == found
 
 
+def test_rows_that_are_named_are_compared_with_the_targets_that_they_have() -> None:
+    """A row alone may have no share, or no wait beside long jobs."""
+    found = attacks.worst([{"quiet_p99_seconds": 0.4, "quiet_p99_without_seconds": 0.1}])
+
+    assert {"quiet_p99_over_without": 4.0} == found
+
+
 def test_a_scene_is_simulated_as_it_is_played() -> None:
     """With and without the attack, and of a scene that has nobody backlogged no share."""
     found = attacks.simulated_figures(ATTACKS["another tenant's key"]())
