@@ -4,22 +4,38 @@ A row is an attack. One that succeeds today is marked with what it achieves: who
 removes the mark. Shares are those that an independent checker finds in raw claims and endings.
 """
 
+from dataclasses import replace
 from functools import cache
 from random import Random
 
 import pytest
 
+from fairlead.policy import parse
+from fairlead_scheduler.policy.compiled import compile_policy
 from tests.support.adversaries import (
     ATTACKS,
     LIAR,
     LONG_US,
+    QUIET,
     VICTIMS,
     backlog,
     short_jobs_claimed_ahead,
     steady,
+    victims,
 )
-from tests.support.attacked_fleet import MS, SECOND, Outcome, Scene, outcome, play
+from tests.support.attacked_fleet import (
+    DEPTH,
+    MS,
+    SECOND,
+    SLOTS,
+    Arrival,
+    Outcome,
+    Scene,
+    outcome,
+    play,
+)
 from tests.support.entitlements import Path, fluid
+from tests.support.fleet import Fleet
 from tests.support.sampled import sampled
 
 SHARE = 0.95
@@ -136,6 +152,29 @@ def test_jobs_that_are_claimed_ahead_use_nothing_until_they_have_slots() -> None
     third_us = scene.slots * scene.seconds * SECOND / 3
     assert all(fleet.served_us[lane] >= 0.9 * third_us for lane in (*VICTIMS, LIAR))
     assert found.wait_us(99) <= SECOND
+
+
+def test_a_known_tenant_stays_known_however_many_names_have_had_a_job() -> None:
+    """Its single jobs do not wait among newcomers when the leader forgets idle lanes."""
+    seconds = 9
+    table = compile_policy(parse("{}"))
+    settings = replace(table.settings, idle_lanes_max=100)
+    fleet = Fleet(slots=SLOTS, depth=DEPTH, table=replace(table, settings=settings))
+    known = (0, 100 * MS, 200 * MS, *range(3 * SECOND, seconds * SECOND, 2 * SECOND))
+    names = range(600 * MS, seconds * SECOND, 5 * MS)
+    jobs = [Arrival(at_us, QUIET, 50 * MS) for at_us in known]
+    jobs += [Arrival(at_us, ("q", f"liar-{at_us}"), 100 * MS) for at_us in names]
+    jobs += victims(seconds, from_us=2 * SECOND)
+    for job in jobs:
+        fleet.arrive(job.at_us, *job.lane, job.cost_us)
+
+    while fleet.now_us < seconds * SECOND:
+        fleet.run(fleet.now_us + SECOND // 2)
+        fleet.order.begin_reconcile()
+        fleet.order.reconcile(fleet.read(), fleet.now_us, fleet.heads)
+
+    scene = Scene(seconds=seconds, honest=(), attack=(), quiet=(QUIET,))
+    assert max(outcome(scene, fleet.jobs.values()).waits_us) <= SECOND // 4
 
 
 def test_tenants_of_the_first_moments_wait_no_longer_once_they_are_known() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
-from fairlead_scheduler.ordering.lanes import Lane
+from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.levels.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.membership import ensure_lane
@@ -71,41 +71,72 @@ def reconcile(
 
 
 def forget_idle_lanes(ledger: Ledger) -> list[LaneHeads]:
-    """Drop lanes without work or debt when there are too many; returns their heads."""
-    limit = ledger.settings.idle_lanes_max
-    idle = sum([len(queue.tenants) for queue in ledger.queues.values()]) - limit
-    if idle > 0:
-        every = (lane for queue in ledger.queues.values() for lane in queue.tenants.values())
-        idle -= sum([lane.active for lane in every])
+    """Drop lanes without work or debt when there are too many; returns their heads.
+
+    Those go first that have had a job at most. A tenant that is forgotten is a newcomer when it
+    comes back, and a name with one job costs nothing: a spray of them would put everybody off
+    who was known before.
+    """
     gone: list[LaneHeads] = []
-    if idle <= 0:
+    lanes = sum([len(queue.tenants) for queue in ledger.queues.values()])
+    if lanes <= ledger.settings.idle_lanes_max:
+        return gone
+    every = [lane for queue in ledger.queues.values() for lane in queue.tenants.values()]
+    excess = lanes - ledger.settings.idle_lanes_max - sum([lane.active for lane in every])
+    if excess <= 0:
         return gone
     for branch in ledger.branches.values():
         branch.accounts.advance(branch.smallest_tag(), ledger.now_us)
-    for queue in tuple(ledger.queues.values()):
-        if idle <= len(gone):
-            break
-        lanes = [lane for lane in queue.tenants.values() if _is_forgettable(lane, ledger)]
-        for lane in lanes[: idle - len(gone)]:
-            del queue.tenants[lane.tenant]
+    queues: dict[Queue, None] = {}
+    for lane in _least_known(every, excess, ledger):
+        # Another lane of its account may be gone by now.
+        if _is_forgettable(lane, ledger):
+            del lane.queue.tenants[lane.tenant]
             _drop(lane, ledger)
             gone.append(lane.heads)
-        for lane in [each for each in queue.aged.values() if _is_forgettable(each, ledger)]:
-            assert lane.aged is not None
-            del queue.aged[lane.tenant, lane.aged]
-            _drop(lane, ledger)
-        drained = queue.bounds is None or queue.bounds.is_empty(ledger.now_us)
-        branch = queue.branch
-        competes = branch.queue is queue and branch.service.competes
-        waits = branch.queue is queue and branch.drop_claimed() is not None
-        if drained and not (competes or waits or queue.tenants or queue.aged):
-            _unbind(queue)
-            del ledger.queues[queue.name]
-            ledger.key_state.queues.pop(queue, None)
-            ledger.reserving.pop(queue, None)
-            ledger.blocked.unblock(queue, ledger.now_us)
+            queues[lane.queue] = None
+    for queue in tuple(ledger.queues.values()):
+        if queue in queues or not queue.tenants:
+            _forget_queue(queue, ledger)
     _forget_branches(ledger)
     return gone
+
+
+def _least_known(lanes: Iterable[Lane], count: int, ledger: Ledger) -> list[Lane]:
+    """Return so many lanes that may be forgotten, those first that have had the fewest jobs.
+
+    Of those that have had one at most, the oldest ones.
+    """
+    few: list[Lane] = []
+    others: list[Lane] = []
+    for lane in lanes:
+        if _is_forgettable(lane, ledger):
+            (few if lane.mean.samples <= 1 else others).append(lane)
+            if len(few) == count:
+                return few
+    return few + sorted(others, key=_samples_of)[: count - len(few)]
+
+
+def _samples_of(lane: Lane) -> int:
+    return lane.mean.samples
+
+
+def _forget_queue(queue: Queue, ledger: Ledger) -> None:
+    """Drop lanes of aged jobs that have none, and the queue if nothing is left of it."""
+    for lane in [each for each in queue.aged.values() if _is_forgettable(each, ledger)]:
+        assert lane.aged is not None
+        del queue.aged[lane.tenant, lane.aged]
+        _drop(lane, ledger)
+    drained = queue.bounds is None or queue.bounds.is_empty(ledger.now_us)
+    branch = queue.branch
+    competes = branch.queue is queue and branch.service.competes
+    waits = branch.queue is queue and branch.drop_claimed() is not None
+    if drained and not (competes or waits or queue.tenants or queue.aged):
+        _unbind(queue)
+        del ledger.queues[queue.name]
+        ledger.key_state.queues.pop(queue, None)
+        ledger.reserving.pop(queue, None)
+        ledger.blocked.unblock(queue, ledger.now_us)
 
 
 def _forget_branches(ledger: Ledger) -> None:
