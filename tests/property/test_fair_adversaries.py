@@ -101,6 +101,7 @@ def test_the_checker_finds_nothing_without_an_attack(row: str) -> None:
         "ten queues",
         "fresh queues",
         succeeds("fresh tenants", "p99 0.3 s: its first turn, when a second job came"),
+        "fresh tenants after a known one",
         "burst of names while others are idle",
         "burst of names with long first jobs",
         "hints nothing in fresh names",

@@ -157,6 +157,13 @@ def fresh_tenants() -> Scene:
     )
 
 
+def fresh_tenants_after_a_known_one() -> Scene:
+    """Return the same, where the quiet tenant has had two jobs before the names begin."""
+    scene = fresh_tenants()
+    known = steady(QUIET, 50 * MS, 100 * MS, until_us=200 * MS)
+    return replace(scene, honest=known + scene.honest)
+
+
 def burst_while_others_are_idle(cost_us: int) -> Scene:
     """Return one that inserts 2,000 names at once just before known tenants begin again."""
     seconds, burst_us = 30, 5 * SECOND
@@ -376,6 +383,7 @@ ATTACKS: dict[str, Callable[[], Scene]] = {
     "ten queues": ten_queues,
     "fresh queues": fresh_queues,
     "fresh tenants": fresh_tenants,
+    "fresh tenants after a known one": fresh_tenants_after_a_known_one,
     "burst of names while others are idle": lambda: burst_while_others_are_idle(200 * MS),
     "burst of names with long first jobs": lambda: burst_while_others_are_idle(SECOND),
     "hints nothing in fresh names": hints_nothing_in_fresh_names,
