@@ -135,7 +135,8 @@ class ProcessServer:
 
     def listen(self) -> None:
         """Take lines until the child hangs up; then end this process, whatever runs in it."""
-        with self._socket.makefile("rb") as lines:
+        # One that dies with lines unread resets the connection, which is a hang-up too.
+        with contextlib.suppress(ConnectionResetError), self._socket.makefile("rb") as lines:
             for text in lines:
                 line: Line = json.loads(text)
                 if line["type"] == "run":
