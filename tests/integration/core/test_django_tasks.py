@@ -207,6 +207,7 @@ def test_djangos_checks_name_what_is_wrong_with_the_settings(database_url: str) 
         database_url,
         "checks",
         ENGINE="django.db.backends.sqlite3",
+        NAME=":memory:",  # or Django makes a file of the database's name
         OPTIONS={"tenant": "nowhere.at_all"},
     )
 

@@ -47,7 +47,7 @@ TEMPLATES = [
 DATABASES = {
     "default": {
         "ENGINE": _change.get("ENGINE", "django.db.backends.postgresql"),
-        "NAME": _where.get("dbname", ""),
+        "NAME": _change.get("NAME", _where.get("dbname", "")),
         "USER": _where.get("user", ""),
         "PASSWORD": _where.get("password", ""),
         "HOST": _where.get("host", ""),
