@@ -92,18 +92,22 @@ def make_template(server: Server) -> None:
 
 @contextmanager
 def cloned_database(
-    server: Server, *, over: Connection[TupleRow] | None = None
+    server: Server,
+    *,
+    over: Connection[TupleRow] | None = None,
+    template: str = _TEMPLATE,
 ) -> Generator[str]:
-    """Clone the template, yield the clone's URL, and drop it, even while sessions use it.
+    """Clone a template, yield the clone's URL, and drop it, even while sessions use it.
 
     Args:
         server: the one that holds the template.
         over: a connection to it for both statements; None: each opens one.
+        template: a database's name; nobody uses that database meanwhile.
     """
     name = f"test_{next(_numbers)}"
     called = sql.Identifier(name)
     copied = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
-        called, sql.Identifier(_TEMPLATE)
+        called, sql.Identifier(template)
     )
     dropped = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(called)
     with nullcontext(over) if over else _connect(server.url) as connection:

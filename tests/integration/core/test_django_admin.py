@@ -2,12 +2,16 @@
 
 import html
 import re
+from collections.abc import Iterator
 
 import pytest
 from psycopg import Connection, sql
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 
+from fairlead_cli.dev.postgres import Server
 from tests.support import django_sites
+from tests.support.databases import cloned_database
 from tests.support.logins import as_login, login
 
 pytestmark = pytest.mark.any_server
@@ -20,11 +24,21 @@ VALUES ('default', 1, now() - interval '1 minute', now(), %s::jsonb)
 """
 
 
+@pytest.fixture(scope="module")
+def template(server: Server) -> Iterator[str]:
+    """Yield the name of a database with the project's tables and users."""
+    with cloned_database(server) as url:
+        django_sites.run(url, "migrate")
+        yield str(conninfo_to_dict(url)["dbname"])
+
+
 @pytest.fixture
-def site(database_url: str) -> str:
-    """Return the URL of a database with the project's tables and users."""
-    django_sites.run(database_url, "migrate")
-    return database_url
+def database_url(
+    server: Server, databases: Connection[TupleRow], template: str
+) -> Iterator[str]:
+    """Yield the URL of a clone of it, which belongs to this test alone."""
+    with cloned_database(server, over=databases, template=template) as url:
+        yield url
 
 
 def insert(db: Connection[TupleRow], count: int = 1, **fields: str) -> list[int]:
@@ -48,7 +62,9 @@ def listed(page: str) -> list[int]:
     return [int(each) for each in re.findall(r"/admin/fairlead/job/(\d+)/change", page)]
 
 
-def test_jobs_are_listed_filtered_and_found(site: str, db: Connection[TupleRow]) -> None:
+def test_jobs_are_listed_filtered_and_found(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
     """The newest first, by state, queue, tenant and kind; by id or tenant in the search."""
     first, second = insert(db, 2)
     (mail,) = insert(db, queue="mail", kind="send")
@@ -56,7 +72,7 @@ def test_jobs_are_listed_filtered_and_found(site: str, db: Connection[TupleRow])
     db.execute("SELECT fairlead.cancel(%s)", [second])
 
     answers = django_sites.run(
-        site,
+        database_url,
         "admin",
         "boss",
         "GET fairlead/job/",
@@ -86,15 +102,15 @@ def test_jobs_are_listed_filtered_and_found(site: str, db: Connection[TupleRow])
 
 
 def test_a_list_is_one_statement_and_counts_nothing(
-    site: str, db: Connection[TupleRow]
+    database_url: str, db: Connection[TupleRow]
 ) -> None:
     """Pages are cut from the newest thousand, and any page is one statement on Fairlead's."""
     jobs = insert(db, 120)
 
     answers = django_sites.run(
-        site, "admin", "boss", "GET fairlead/job/", "GET fairlead/job/ p=3"
+        database_url, "admin", "boss", "GET fairlead/job/", "GET fairlead/job/ p=3"
     )
-    said = django_sites.run(site, "queries", "fairlead/job/?p=2")
+    said = django_sites.run(database_url, "queries", "fairlead/job/?p=2")
 
     assert [jobs[:-51:-1], jobs[19::-1]] == [listed(page) for _, page, _ in answers]
     assert "120 jobs" in answers[0][1]
@@ -103,20 +119,26 @@ def test_a_list_is_one_statement_and_counts_nothing(
     assert [] == [each for each in asked if "count(" in each.lower() or "job_status" in each]
 
 
-def test_what_reads_all_models_reads_none_of_these(site: str, db: Connection[TupleRow]) -> None:
+def test_what_reads_all_models_reads_none_of_these(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
     """A backlog is not in a dump of Django's tables, and the dump does not read it."""
     insert(db)
 
-    assert "auth.user" in django_sites.run(site, "dumped")
-    assert [] == [each for each in django_sites.run(site, "dumped") if "fairlead" in each]
+    assert "auth.user" in django_sites.run(database_url, "dumped")
+    assert [] == [
+        each for each in django_sites.run(database_url, "dumped") if "fairlead" in each
+    ]
 
 
-def test_a_job_is_text_and_nothing_can_be_written(site: str, db: Connection[TupleRow]) -> None:
+def test_a_job_is_text_and_nothing_can_be_written(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
     """A payload that is HTML is shown as it is; there is no form, and a POST is refused."""
     (job,) = insert(db, payload='{"a": "<script>alert(1)</script>"}')
 
     shown, posted, added, deleted, absent = django_sites.run(
-        site,
+        database_url,
         "admin",
         "boss",
         f"GET fairlead/job/{job}/change/",
@@ -135,14 +157,14 @@ def test_a_job_is_text_and_nothing_can_be_written(site: str, db: Connection[Tupl
     assert [(job, "pending")] == db.execute(_STATES).fetchall()
 
 
-def test_jobs_are_cancelled_and_run_again(site: str, db: Connection[TupleRow]) -> None:
+def test_jobs_are_cancelled_and_run_again(database_url: str, db: Connection[TupleRow]) -> None:
     """By the functions; the audit log has who it was, and a message says what became of it."""
     first, second, third = insert(db, 3)
     db.execute("SELECT fairlead.cancel(%s)", [second])
     ticked = f"_selected_action={first} _selected_action={second}"
 
     cancelled, again, everything = django_sites.run(
-        site,
+        database_url,
         "admin",
         "boss",
         f"POST fairlead/job/ action=cancel_jobs {ticked}",
@@ -158,7 +180,7 @@ def test_jobs_are_cancelled_and_run_again(site: str, db: Connection[TupleRow]) -
 
 
 def test_what_cannot_run_again_is_a_message_and_the_others_do(
-    site: str, db: Connection[TupleRow]
+    database_url: str, db: Connection[TupleRow]
 ) -> None:
     """Here the payload was not kept."""
     gone, kept = insert(db, 2)
@@ -167,7 +189,7 @@ def test_what_cannot_run_again_is_a_message_and_the_others_do(
     ticked = f"_selected_action={gone} _selected_action={kept}"
 
     (answer,) = django_sites.run(
-        site, "admin", "boss", f"POST fairlead/job/ action=retry_jobs {ticked}"
+        database_url, "admin", "boss", f"POST fairlead/job/ action=retry_jobs {ticked}"
     )
 
     assert f"Job {gone}: " in answer[2][0]
@@ -176,7 +198,7 @@ def test_what_cannot_run_again_is_a_message_and_the_others_do(
 
 
 def test_django_permissions_decide_who_sees_and_who_acts(
-    site: str, db: Connection[TupleRow]
+    database_url: str, db: Connection[TupleRow]
 ) -> None:
     """A viewer has no actions, and who has no permission is refused by Django."""
     (job,) = insert(db)
@@ -186,8 +208,8 @@ def test_django_permissions_decide_who_sees_and_who_acts(
         "GET fairlead/schedule/",
     )
 
-    viewer = django_sites.run(site, "admin", "viewer", *ask)
-    nobody = django_sites.run(site, "admin", "nobody", *ask)
+    viewer = django_sites.run(database_url, "admin", "viewer", *ask)
+    nobody = django_sites.run(database_url, "admin", "nobody", *ask)
 
     assert [200, 200, 403] == [status for status, _, _ in viewer]
     assert "cancel_jobs" not in viewer[0][1]
@@ -195,10 +217,10 @@ def test_django_permissions_decide_who_sees_and_who_acts(
     assert [(job, "pending")] == db.execute(_STATES).fetchall()
 
 
-def test_what_nobody_can_ask_for_is_no_error_of_the_site(site: str) -> None:
+def test_what_nobody_can_ask_for_is_no_error_of_the_site(database_url: str) -> None:
     """A text that PostgreSQL has not, an id that is too large, a key that is no pair."""
     answers = django_sites.run(
-        site,
+        database_url,
         "admin",
         "boss",
         "GET fairlead/job/?tenant=%00",
@@ -212,7 +234,9 @@ def test_what_nobody_can_ask_for_is_no_error_of_the_site(site: str) -> None:
     assert [200, 200, 200, 200, 403, 403] == [status for status, _, _ in answers]
 
 
-def test_what_the_database_refuses_is_a_message(site: str, db: Connection[TupleRow]) -> None:
+def test_what_the_database_refuses_is_a_message(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
     """Each page and each action of a login without the right."""
     (job,) = insert(db)
     ask = (
@@ -223,16 +247,16 @@ def test_what_the_database_refuses_is_a_message(site: str, db: Connection[TupleR
         "GET fairlead/schedule/",
         "GET fairlead/tenant/",
     )
-    with login(site) as name:
+    with login(database_url) as name:
         for grant in ("SELECT, INSERT, UPDATE, DELETE ON ALL TABLES", "USAGE ON ALL SEQUENCES"):
             db.execute(
                 sql.SQL("GRANT {} IN SCHEMA public TO {}").format(
                     sql.SQL(grant), sql.Identifier(name)
                 )
             )
-        refused = django_sites.run(as_login(site, name), "admin", "boss", *ask)
+        refused = django_sites.run(as_login(database_url, name), "admin", "boss", *ask)
         db.execute(sql.SQL("GRANT fairlead_reader TO {}").format(sql.Identifier(name)))
-        reader = django_sites.run(as_login(site, name), "admin", "boss", *ask)
+        reader = django_sites.run(as_login(database_url, name), "admin", "boss", *ask)
 
     assert {200} == {status for status, _, _ in refused + reader}
     assert {1} == {len(said) for _, _, said in refused}
@@ -242,7 +266,7 @@ def test_what_the_database_refuses_is_a_message(site: str, db: Connection[TupleR
     assert [(job, "pending")] == db.execute(_STATES).fetchall()
 
 
-def test_schedules_and_tenants_are_shown(site: str, db: Connection[TupleRow]) -> None:
+def test_schedules_and_tenants_are_shown(database_url: str, db: Connection[TupleRow]) -> None:
     """Schedules of a name for two tenants are two; tenants are those of the leader's report."""
     db.execute(
         "INSERT INTO fairlead.schedules (name, cron, kind, tenant, enabled, payload) VALUES"
@@ -255,7 +279,7 @@ def test_schedules_and_tenants_are_shown(site: str, db: Connection[TupleRow]) ->
     )
 
     every, of_one, disabled, tenants, none = django_sites.run(
-        site,
+        database_url,
         "admin",
         "boss",
         "GET fairlead/schedule/",
@@ -266,7 +290,7 @@ def test_schedules_and_tenants_are_shown(site: str, db: Connection[TupleRow]) ->
     )
     links = re.findall(r'href="(/admin/fairlead/schedule/[^"?]+/change/)', every[1])
     pages = django_sites.run(
-        site, "admin", "boss", *(f"GET {html.unescape(each)[7:]}" for each in links)
+        database_url, "admin", "boss", *(f"GET {html.unescape(each)[7:]}" for each in links)
     )
 
     assert ["2 schedules", "1 schedule", "1 schedule"] == [
@@ -285,7 +309,6 @@ def test_a_project_without_fairleads_schema_is_told_so(
     database_url: str, db: Connection[TupleRow]
 ) -> None:
     """Django's own tables are there, and the schema is not."""
-    django_sites.run(database_url, "migrate")
     db.execute("DROP SCHEMA fairlead CASCADE")
 
     (answer,) = django_sites.run(database_url, "admin", "boss", "GET fairlead/job/")

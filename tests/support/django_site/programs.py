@@ -1,12 +1,17 @@
 """Programs of the project, each of which prints what it found as JSON.
 
 python -m tests.support.django_site.programs NAME [ARGUMENT…]
+
+Without a name it forks one for each line of its input, `[URL, NAME, ARGUMENT…]`, and prints how
+that ended: `["returned", VALUE]` or `["raised", TRACEBACK]`. Loading Django and the project is
+most of what a program costs.
 """
 
 import asyncio
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from datetime import datetime
 from io import StringIO
@@ -22,7 +27,7 @@ from django.conf import settings  # noqa: E402 - after the setup
 from django.contrib.auth.models import Permission, User  # noqa: E402 - after the setup
 from django.core.checks import run_checks  # noqa: E402 - after the setup
 from django.core.management import call_command  # noqa: E402 - after the setup
-from django.db import transaction  # noqa: E402 - after the setup
+from django.db import connections, transaction  # noqa: E402 - after the setup
 from django.test import Client  # noqa: E402 - after the setup
 from django.test.utils import setup_test_environment  # noqa: E402 - after the setup
 
@@ -30,6 +35,7 @@ import fairlead  # noqa: E402 - after the setup
 from fairlead.django import as_tenant, handler_settings  # noqa: E402 - after the setup
 from fairlead.django.backend import FairleadBackend  # noqa: E402 - after the setup
 from fairlead.django.framework import AnyResult  # noqa: E402 - after the setup
+from tests.support.django_site.settings import place  # noqa: E402 - after the setup
 from tests.support.django_site.shop import tasks  # noqa: E402 - after the setup
 
 _NOON = datetime(2030, 5, 1, 12, 0)  # noqa: DTZ001 - its zone is for each program to say
@@ -195,6 +201,42 @@ def _shown(result: AnyResult) -> dict[str, Any]:
     }
 
 
+def serve() -> None:
+    """Fork a program for each line, one after another, until the input ends."""
+    for line in sys.stdin:
+        url, name, *arguments = cast("list[str]", json.loads(line))
+        pid = os.fork()
+        if pid == 0:
+            _be_program(url, name, arguments)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if code != 0:
+            _print(["raised", f"the program has ended with {code}"])
+
+
+def _be_program(url: str, name: str, arguments: list[str]) -> None:
+    """Run a program in this process, over this database, and end it."""
+    try:
+        os.environ["FAIRLEAD_DATABASE_URL"] = url
+        connections.settings["default"].update(place(url))
+        ended = ["returned", _program(name)(*arguments)]
+        connections.close_all()
+    except BaseException:  # noqa: BLE001 - whatever it is, it is told to the test
+        ended = ["raised", traceback.format_exc()]
+    _print(ended)
+    os._exit(0)
+
+
+def _program(name: str) -> Callable[..., object]:
+    program: Callable[..., object] = globals()[name]
+    return program
+
+
+def _print(value: object) -> None:
+    print(json.dumps(value), flush=True)  # noqa: T201 - it is what a program is for
+
+
 if __name__ == "__main__":
-    _program: Callable[..., object] = globals()[sys.argv[1]]
-    print(json.dumps(_program(*sys.argv[2:])))  # noqa: T201 - it is what a program is for
+    if len(sys.argv) > 1:
+        _print(_program(sys.argv[1])(*sys.argv[2:]))
+    else:
+        serve()

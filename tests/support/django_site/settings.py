@@ -6,7 +6,15 @@ import os
 import django
 from psycopg.conninfo import conninfo_to_dict
 
-_where = conninfo_to_dict(os.environ["FAIRLEAD_DATABASE_URL"])
+
+def place(url: str) -> dict[str, str]:
+    """Return Django's words for where a database is."""
+    where = conninfo_to_dict(url)
+    words = {"NAME": "dbname", "USER": "user", "PASSWORD": "password"}
+    words |= {"HOST": "host", "PORT": "port"}
+    return {word: str(where.get(name) or "") for word, name in words.items()}
+
+
 _change = json.loads(os.environ.get("SITE_SETTINGS", "{}"))
 
 SECRET_KEY = "of a test"
@@ -47,11 +55,8 @@ TEMPLATES = [
 DATABASES = {
     "default": {
         "ENGINE": _change.get("ENGINE", "django.db.backends.postgresql"),
-        "NAME": _change.get("NAME", _where.get("dbname", "")),
-        "USER": _where.get("user", ""),
-        "PASSWORD": _where.get("password", ""),
-        "HOST": _where.get("host", ""),
-        "PORT": _where.get("port", ""),
+        **place(os.environ["FAIRLEAD_DATABASE_URL"]),
+        **({"NAME": _change["NAME"]} if "NAME" in _change else {}),
     }
 }
 TASKS = {
