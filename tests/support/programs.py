@@ -17,6 +17,14 @@ from typing import Protocol
 
 from tests.support import preforked
 
+UNHURRIED = {
+    "FAIRLEAD_WORKER_LEASE_SECONDS": "120",
+    "FAIRLEAD_WORKER_CALL_SECONDS": "30",
+    "FAIRLEAD_NETWORK_TIMEOUT_SECONDS": "60",
+    "FAIRLEAD_LEASE_SECONDS": "60",
+}
+"""Settings of a fleet of which no service is killed: no load of the machine ends a lease."""
+
 
 class Process(Protocol):
     """What tests ask of a process; as `subprocess.Popen` has it."""
@@ -91,8 +99,11 @@ def forked(
     log: Path,
     within: Sequence[str] = (),
 ) -> Process:
-    """Fork a program where that is the same; one that is started elsewhere needs another."""
-    if within or module not in preforked.PROGRAMS:
+    """Fork a program where that is the same.
+
+    One that is started elsewhere, or with a library of its own, is not.
+    """
+    if within or module not in preforked.PROGRAMS or "LD_PRELOAD" in env:
         return anew(module, arguments, env=env, log=log, within=within)
     with log.open("ab") as output:
         return Forked(preforked.fork_program(module, arguments, output.fileno(), env=env))

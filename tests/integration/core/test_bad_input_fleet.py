@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -16,7 +15,7 @@ from tests.chaos.fleet import Program, fleet
 from tests.integration.core.test_bad_input import VALUES, generated, insert
 from tests.support.health import listening_port, page
 from tests.support.logins import LogIn
-from tests.support.programs import forked
+from tests.support.programs import UNHURRIED, forked
 from tests.support.waiting import until
 
 _SAMPLE = 300
@@ -53,7 +52,6 @@ def logged(program: Program) -> set[str]:
     return {str(json.loads(line)["event"]) for line in lines}
 
 
-@pytest.mark.xdist_group("chaos")
 def test_what_was_accepted_runs_to_its_end_on_a_fleet(
     database_url: str, db: Connection[TupleRow], log_in: LogIn, tmp_path: Path
 ) -> None:
@@ -68,7 +66,7 @@ def test_what_was_accepted_runs_to_its_end_on_a_fleet(
     db.execute("CREATE TABLE accepted AS SELECT * FROM fairlead.jobs")
     queues = db.execute("SELECT count(DISTINCT queue) FROM accepted").fetchone()
 
-    with fleet(database_url, tmp_path, starts=forked) as made:
+    with fleet(database_url, tmp_path, UNHURRIED, starts=forked) as made:
         scheduler = made.start("scheduler", "fairlead_scheduler.main", "--health-port", "0")
         workers = [made.worker(name, more="--health-port 0") for name in ("one", "two")]
         until(lambda: not db.execute(_LEFT, [_KIND]).fetchall(), what="the end", seconds=60)

@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 from typing import cast
 
-import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from tests.chaos.fleet import Fleet, Program, fleet
 from tests.support import bad_rows
 from tests.support.logged import Lines
-from tests.support.programs import forked
+from tests.support.programs import UNHURRIED, forked
 from tests.support.race import cancel, insert, register
 from tests.support.schedulers import led, scheduling
 from tests.support.waiting import until
@@ -87,25 +86,23 @@ def served(db: Connection[TupleRow], made: Fleet, bad: dict[int, str]) -> None:
     assert {"cancelled", "requested"} >= {cancel(db, job) for job in sorted(never)}
 
 
-@pytest.mark.xdist_group("chaos")
 def test_a_leader_and_a_worker_outlive_bad_jobs_that_come(
     database_url: str, db: Connection[TupleRow], tmp_path: Path
 ) -> None:
     """The leader reads them as new rows of the table."""
-    with fleet(database_url, tmp_path, starts=forked) as made:
+    with fleet(database_url, tmp_path, UNHURRIED, starts=forked) as made:
         made.scheduler()
         made.worker()
         made.await_lead(0)
         served(db, made, stored(db))
 
 
-@pytest.mark.xdist_group("chaos")
 def test_a_leader_and_a_worker_outlive_bad_jobs_that_they_find(
     database_url: str, db: Connection[TupleRow], tmp_path: Path
 ) -> None:
     """A new leader reads the lanes, and then what lies in each."""
     bad = stored(db)
-    with fleet(database_url, tmp_path, starts=forked) as made:
+    with fleet(database_url, tmp_path, UNHURRIED, starts=forked) as made:
         made.scheduler()
         made.worker()
         served(db, made, bad)

@@ -13,7 +13,7 @@ import fairlead
 from fairlead_cli.main import run
 from tests.chaos.fleet import fleet
 from tests.support import pgbouncer, race
-from tests.support.programs import forked
+from tests.support.programs import UNHURRIED, forked
 from tests.support.waiting import until
 from tests.support.worst_settings import worst
 
@@ -146,7 +146,6 @@ def test_the_command_line_works(
     assert "pending" in capsys.readouterr().out
 
 
-@pytest.mark.xdist_group("chaos")
 def test_a_fleet_works_in_sessions_that_an_application_has_set(
     pooled_url: str,
     db: Connection[TupleRow],
@@ -163,9 +162,8 @@ def test_a_fleet_works_in_sessions_that_an_application_has_set(
     pgbouncer.leak(pooled_url, left)
     with psycopg.connect(pooled_url, prepare_threshold=None) as client:
         isolation = client.execute("SHOW default_transaction_isolation").fetchone()
-    with fleet(
-        pooled_url, tmp_path, {"FAIRLEAD_DATABASE_DIRECT": "false"}, starts=forked
-    ) as made:
+    pooled = {**UNHURRIED, "FAIRLEAD_DATABASE_DIRECT": "false"}
+    with fleet(pooled_url, tmp_path, pooled, starts=forked) as made:
         scheduler, worker = made.scheduler(), made.worker(more="--grace-seconds 0.2")
         insert = (
             "INSERT INTO fairlead.jobs (kind, payload) VALUES ('nap', jsonb_build_object('ms',"

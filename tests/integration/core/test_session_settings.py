@@ -19,7 +19,7 @@ from fairlead.settings import DatabaseSettings
 from tests.chaos.fleet import fleet
 from tests.integration.conftest import Fairlead
 from tests.support.logins import LogIn
-from tests.support.programs import forked
+from tests.support.programs import UNHURRIED, forked
 from tests.support.testing_app import noting, outcomes
 from tests.support.waiting import until
 from tests.support.worst_settings import Source, set_by, worst
@@ -210,7 +210,6 @@ def test_a_drain_works_whatever_sessions_begin_with(
     assert ([SAID], [(1, "succeeded")]) == (ran, outcomes(drained))
 
 
-@pytest.mark.xdist_group("chaos")
 def test_a_fleet_works_whatever_sessions_begin_with(
     database_url: str,
     db: Connection[TupleRow],
@@ -220,7 +219,7 @@ def test_a_fleet_works_whatever_sessions_begin_with(
     """Its jobs end, it outlives the death of a child, and it stops when it is asked to."""
     with (
         set_by("database", database_url, worst(db.info.server_version), monkeypatch),
-        fleet(database_url, tmp_path, starts=forked) as made,
+        fleet(database_url, tmp_path, UNHURRIED, starts=forked) as made,
     ):
         scheduler, worker = made.scheduler(), made.worker()
         first = ending(db, nap(db, 1))
