@@ -248,7 +248,7 @@ def test_the_roles_may_simulate(
     file = tmp_path / "policy.yaml"
     file.write_text(_KEYED)
 
-    made = json.loads(fairlead("policy", "simulate", str(file), "--json"))
+    made = json.loads(fairlead("policy", "simulate", str(file), "--json", "--horizon", "1s"))
 
     assert 12_000 == cast("SimulationReport", report)["waiting"] == made["waiting"]
     assert "kinds and keys are read of 1,000 of 12,000 waiting jobs" in made["notes"][0]
