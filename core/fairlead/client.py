@@ -94,7 +94,8 @@ def enqueue(  # noqa: PLR0913 - each is a column of the table
     with an asynchronous one, await the answer. The other arguments are described at `NewJob`.
 
     Raises:
-        TypeError: it is no such connection.
+        TypeError: it is no such connection, or an argument is of another type, such as a
+            handler in place of its kind.
         ValueError: the payload is not JSON, or does not fit the handler of its kind in this
             process; or an instant has no time zone; or what says how it is the only job of its
             key is out of bounds, or does not go together.
@@ -113,7 +114,7 @@ def enqueue_job(
     """Insert one job as `enqueue` does."""
     (page,) = new_jobs.pages((job,))
     if connections.is_async(connection):
-        return _first_async(connection, page)
+        return _enqueue_async(connection, page)
     return next(iter(_insert(cast("SyncConnection", connection), page)), None)
 
 
@@ -235,7 +236,7 @@ def refusals() -> Generator[None]:
         raise OverBacklog(said.removeprefix("fairlead: ")) from error
 
 
-async def _first_async(connection: AsyncConnection, page: Page) -> int | None:
+async def _enqueue_async(connection: AsyncConnection, page: Page) -> int | None:
     return next(iter(await _insert_async(connection, page)), None)
 
 

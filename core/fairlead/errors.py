@@ -5,6 +5,7 @@ used up.
 """
 
 from datetime import timedelta
+from typing import SupportsFloat
 
 STALE_SQLSTATE, OVER_BACKLOG_SQLSTATE = "FL001", "FL005"
 _DAY_SECONDS = 86_400.0
@@ -100,8 +101,10 @@ def seconds(name: str, value: float | timedelta, *, at_most: float) -> float:
     """Return a duration in seconds.
 
     Raises:
-        ValueError: it is negative, not a number or over the bound; the sentence names it.
+        TypeError: it is no duration; the sentence names it.
+        ValueError: it is negative, NaN or over the bound; so does this one.
     """
+    check_is_duration(name, value)
     number = value.total_seconds() if isinstance(value, timedelta) else float(value)
     if not 0 <= number <= at_most:
         raise ValueError(
@@ -109,6 +112,17 @@ def seconds(name: str, value: float | timedelta, *, at_most: float) -> float:
             "give seconds or a timedelta"
         )
     return number
+
+
+def check_is_duration(name: str, value: object) -> None:
+    """Refuse what an untyped caller may give, such as the text "30s".
+
+    Raises:
+        TypeError: it is neither a number nor a timedelta; the sentence names it.
+    """
+    is_number = isinstance(value, SupportsFloat) and not isinstance(value, bool)
+    if not (is_number or isinstance(value, timedelta)):
+        raise TypeError(f"{name} is {value!r}: give seconds or a timedelta")
 
 
 def _seconds(name: str, value: float | timedelta) -> float:

@@ -1,11 +1,12 @@
 """Settings of a kind, held to their bounds: what a handler's decorator is given.
 
-What is out of bounds is a ValueError, whose sentence names the setting and the kind.
+What is out of bounds is a ValueError, and what is of another type a TypeError; its sentence
+names the setting and the kind.
 """
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from fairlead import errors
 from fairlead.job import MAX_ATTEMPTS
@@ -74,6 +75,8 @@ def attempts(kind: str, said: int | None, again: Again) -> int:
 
 def within(name: str, number: int | None, lowest: int, highest: int) -> int | None:
     """Return a number if it is within its bounds."""
+    if not (number is None or isinstance(cast("object", number), int)):
+        raise TypeError(f"{name} is {number!r}: give a whole number")
     if number is not None and not lowest <= number <= highest:
         raise ValueError(f"{name} must be {lowest} to {highest}, not {number}")
     return number

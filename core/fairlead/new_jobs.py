@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple, cast
 
 from fairlead import jsontext, kind_defaults, tracecontext, unique_jobs
+from fairlead.errors import check_is_duration
 from fairlead.jsontext import Json, JsonLike
 
 _JOB_BYTES_MAX = 256 * 1024 * 1024
@@ -66,6 +67,7 @@ class NewJob:
             the dedup key with `unique_for`, whatever becomes of this one.
 
     Raises:
+        TypeError: a kind or a tenant that is no text, an instant that is none, or a duration.
         ValueError: an instant without a time zone, which would mean another time elsewhere.
     """
 
@@ -88,11 +90,31 @@ class NewJob:
     unique_for: float | timedelta | None = None
 
     def __post_init__(self) -> None:
+        _check_is_kind(self.kind)
         if not isinstance(cast("object", self.tenant), str):
             raise TypeError(f"tenant is {self.tenant!r}: give a text, '' for a job without one")
         for name, instant in (("run_at", self.run_at), ("expires_at", self.expires_at)):
-            if instant is not None and instant.utcoffset() is None:
-                raise ValueError(f"{name} {instant} has no time zone: give one, such as UTC")
+            if instant is not None:
+                _check_is_instant(name, instant)
+        for name, duration in (("timeout", self.timeout), ("cost_hint", self.cost_hint)):
+            if duration is not None:
+                check_is_duration(name, duration)
+
+
+def _check_is_kind(kind: object) -> None:
+    """Refuse what is given for a kind by mistake: a handler, or the connection."""
+    if not isinstance(kind, str):
+        raise TypeError(
+            f"kind is a {type(kind).__name__}: behind the connection give the name of a "
+            "handler, a text, or call the handler's own `enqueue`"
+        )
+
+
+def _check_is_instant(name: str, instant: object) -> None:
+    if not isinstance(instant, datetime):
+        raise TypeError(f"{name} is {instant!r}: give a datetime with a time zone")
+    if instant.utcoffset() is None:
+        raise ValueError(f"{name} {instant} has no time zone: give one, such as UTC")
 
 
 class Page(NamedTuple):
@@ -116,7 +138,7 @@ def pages(jobs: Iterable[NewJob], batch: int | None = None) -> Iterator[Page]:
                 raise ValueError("a job has a batch, and then makes another one")
             row["batch"] = batch
         of_its_key = unique_jobs.fields(job)
-        text = _encode(row | of_its_key)
+        text = _encode(job.kind, row | of_its_key)
         if page and (len(page) == _PAGE_JOBS_MAX or size + len(text) > _PAGE_BYTES_MAX):
             yield Page(f"[{','.join(page)}]", unique)
             page, size, unique = [], 0, False
@@ -127,8 +149,9 @@ def pages(jobs: Iterable[NewJob], batch: int | None = None) -> Iterator[Page]:
         yield Page(f"[{','.join(page)}]", unique)
 
 
-def _encode(row: dict[str, object]) -> str:
-    return jsontext.encode("job", row, bytes_max=_JOB_BYTES_MAX, levels_max=_JOB_LEVELS_MAX)
+def _encode(kind: str, row: dict[str, object]) -> str:
+    name = f"job of kind {kind!r}"
+    return jsontext.encode(name, row, bytes_max=_JOB_BYTES_MAX, levels_max=_JOB_LEVELS_MAX)
 
 
 def _row(
@@ -191,7 +214,7 @@ def completion(then: NewJob) -> str:
     )
     row = _row(then, tracecontext.current_headers(), checked)
     row["payload"] = {} if row["payload"] is None else row["payload"]
-    return _encode(row)
+    return _encode(then.kind, row)
 
 
 def _check_is_job(name: str, value: object) -> None:

@@ -363,11 +363,24 @@ def _runs_on(kind: str, run: Callable[..., object], *, process: bool) -> RunsOn:
             f"{kind!r} is a generator, and nobody reads what it yields: return the result, and "
             "report how far it is with job.progress"
         )
+    if _is_method(run):
+        raise ValueError(
+            f"{kind!r} is a method, and nobody has the object to call it with: make it a "
+            "function, outside of the class"
+        )
     if is_async and process:
         raise ValueError(f"{kind!r} is async: only a plain def can run with process=True")
     if is_async:
         return "loop"
     return "process" if process else "thread"
+
+
+def _is_method(run: Callable[..., object]) -> bool:
+    """Tell whether a function stands in the body of a class, and takes the object first."""
+    outside, _, _ = str(getattr(run, "__qualname__", "")).rpartition(".")
+    in_a_class = outside and not outside.endswith("<locals>") and not inspect.ismethod(run)
+    names = [*inspect.signature(run).parameters] if in_a_class else []
+    return names[:1] in (["self"], ["cls"])
 
 
 def _is_async(run: object) -> bool:

@@ -4,7 +4,9 @@ It refuses what that refuses, before anything is sent.
 """
 
 from datetime import datetime, timedelta
-from typing import Protocol, SupportsFloat
+from typing import Protocol
+
+from fairlead.errors import check_is_duration
 
 _DAY_SECONDS = 86_400.0
 _BOUNDS = {
@@ -50,7 +52,7 @@ def fields(job: _Unique) -> dict[str, object]:
         return {}
     _check_is_bool("replace", job.replace)
     for name, value in spans.items():
-        _check_is_duration(name, value)
+        check_is_duration(name, value)
     fault = _contradiction(job) or _out_of_bounds(spans)
     if fault is not None:
         raise ValueError(fault)
@@ -64,12 +66,6 @@ def _check_is_bool(name: str, value: object) -> None:
     """Refuse what an untyped caller may give: a text would be sent as it is."""
     if not (value is None or isinstance(value, bool)):
         raise TypeError(f"{name} is {value!r}: give True or False")
-
-
-def _check_is_duration(name: str, value: object) -> None:
-    is_number = isinstance(value, SupportsFloat) and not isinstance(value, bool)
-    if not (is_number or isinstance(value, timedelta)):
-        raise TypeError(f"{name} is {value!r}: give seconds or a timedelta")
 
 
 def _contradiction(job: _Unique) -> str | None:

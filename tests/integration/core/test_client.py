@@ -173,11 +173,14 @@ def test_one_bad_job_refuses_all(db: Connection[TupleRow]) -> None:
 @pytest.mark.parametrize(
     ("job", "sentence"),
     [
-        ({"payload": {1, 2}}, "job cannot be written as JSON: Object of type set"),
-        ({"payload": float("nan")}, "job cannot be written as JSON"),
-        ({"payload": "nul \0"}, "job holds the NUL character"),
-        ({"payload": "half \ud800"}, "job cannot be written as JSON"),
-        ({"queue": "nul \0"}, "job holds the NUL character"),
+        (
+            {"payload": {1, 2}},
+            "job of kind 'work' cannot be written as JSON: Object of type set",
+        ),
+        ({"payload": float("nan")}, "job of kind 'work' cannot be written as JSON"),
+        ({"payload": "nul \0"}, "job of kind 'work' holds the NUL character"),
+        ({"payload": "half \ud800"}, "job of kind 'work' cannot be written as JSON"),
+        ({"queue": "nul \0"}, "job of kind 'work' holds the NUL character"),
         ({"run_at": datetime(2026, 1, 1)}, "run_at 2026-01-01 00:00:00 has no time zone"),  # noqa: DTZ001 - naive on purpose here
         ({"expires_at": datetime(2026, 1, 1)}, "expires_at .* has no time zone"),  # noqa: DTZ001 - naive on purpose here
     ],

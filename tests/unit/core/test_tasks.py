@@ -167,6 +167,36 @@ def test_a_wrong_registration_is_refused_with_a_sentence(
         tasks.handler(kind, timeout=timeout, concurrency=concurrency)(_works)
 
 
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"timeout": "30s"}, "timeout of 'x' is '30s': give seconds or a timedelta"),
+        ({"backoff": "5m"}, "backoff of 'x' is '5m': give seconds or a timedelta"),
+        ({"max_attempts": "3"}, "max_attempts of 'x' is '3': give a whole number"),
+        ({"priority": 1.5}, "priority of 'x' is 1.5: give a whole number"),
+        ({"fleet_concurrency": "2"}, "fleet_concurrency of 'x' is '2': give a whole number"),
+    ],
+)
+def test_a_setting_of_another_type_is_refused_with_a_sentence(
+    said: dict[str, object], sentence: str
+) -> None:
+    """It names the setting and the kind, which a caller without type checks has to be told."""
+    with pytest.raises(TypeError, match=sentence):
+        fairlead.Tasks().handler("x", **said)(_works)  # type: ignore[call-overload]  # that is tried
+
+
+def test_a_method_is_refused() -> None:
+    """Its `self` would be the job, and its job a member of the payload."""
+    tasks = fairlead.Tasks()
+
+    class Mailer:
+        def send(self, job: fairlead.Job) -> None: ...
+
+    with pytest.raises(ValueError, match="'send' is a method, and nobody has the object"):
+        tasks.handler(Mailer.send)  # type: ignore[arg-type]  # that is tried
+    tasks.handler("bound")(Mailer().send)
+
+
 def test_a_coroutine_cannot_run_in_a_process_of_its_own() -> None:
     """`process=True` is for plain functions."""
     with pytest.raises(ValueError, match="'x' is async: only a plain def can run"):
