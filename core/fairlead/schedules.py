@@ -51,7 +51,9 @@ def sync_schedules(
         tasks: the application, with a name.
 
     Raises:
-        ValueError: the application has no name; or a schedule's name is taken, by one that
+        ValueError: the application has no name; or an expression cannot be read, where what
+            reads it is installed (the extras `scheduler` and `console`), else the scheduler
+            says so in `fairlead schedules list`; or a schedule's name is taken, by one that
             this application has not declared; or a payload does not fit its handler.
         psycopg.errors.InsufficientPrivilege: the login may not change schedules, or the name
             is taken by another login.
@@ -76,9 +78,26 @@ def _given(tasks: Tasks) -> str:
             "an application with schedules needs a name, by which they are known as its own: "
             'fairlead.Tasks(name="…")'
         )
+    for each in tasks.schedules:
+        _check_cron(each)
     rows = [_row(each, tasks.defaults(each.kind)) for each in tasks.schedules]
     wanted = {"application": tasks.name, "schedules": rows}
     return jsontext.encode("schedules", wanted, bytes_max=_BYTES_MAX)
+
+
+def _check_cron(schedule: Schedule) -> None:
+    """Refuse an expression that the scheduler could not read, where that is known here.
+
+    The zone is left to the scheduler: its machine may know others than this one.
+    """
+    try:
+        from fairlead.cron_times import BadSchedule, parse  # noqa: PLC0415 - in some extras only
+    except ModuleNotFoundError:
+        return
+    try:
+        parse(schedule.cron, "UTC")
+    except BadSchedule as error:
+        raise ValueError(f"schedule {schedule.name!r}: {error}") from None
 
 
 def _row(schedule: Schedule, said: Defaults) -> dict[str, object]:

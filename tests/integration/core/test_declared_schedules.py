@@ -115,6 +115,12 @@ def test_what_cannot_be_declared_is_refused(db: Connection[TupleRow]) -> None:
         Tasks(name="")
     with pytest.raises(ValueError, match="an application with schedules needs a name"):
         fairlead.sync_schedules(db, Tasks())
+    unreadable = application()
+    unreadable.cron("0 25 * * *")(unreadable.handler("late")(_nothing))
+    with pytest.raises(
+        ValueError, match=r"schedule 'late': cron '0 25 \* \* \*' cannot be read"
+    ):
+        fairlead.sync_schedules(db, unreadable)
 
     typed = application()
     typed.cron("0 3 * * *", payload={"days": "many"})(typed.handler("typed")(_typed))
