@@ -273,7 +273,7 @@ def _rows_of_other(
         return [*cast("_Executes", connection).execute(named, {"given": given})]
     if inspect.iscoroutinefunction(execute):
         raise TypeError(
-            f"{caller} cannot use {_name(connection)}: of asynchronous connections it takes "
+            f"{caller} cannot use {name(connection)}: of asynchronous connections it takes "
             "psycopg's, asyncpg's, and SQLAlchemy's AsyncSession and AsyncConnection"
         )
     if callable(execute) and callable(getattr(connection, "fetchall", None)):
@@ -284,7 +284,7 @@ def _rows_of_other(
     raise TypeError(
         f"{caller} takes psycopg's connection or cursor, SQLAlchemy's Session or Connection, "
         "Django's connection, asyncpg's, or a connection or cursor of another driver, and not "
-        f"{_name(connection)}"
+        f"{name(connection)}"
     )
 
 
@@ -308,6 +308,7 @@ def _is_of(package: str, connection: object) -> bool:
     return any(each.__module__.startswith(f"{package}.") for each in type(connection).__mro__)
 
 
-def _name(connection: object) -> str:
+def name(connection: object) -> str:
+    """Return the type of what was given as a connection, for a sentence."""
     sort = type(connection)
     return f"{sort.__module__}.{sort.__qualname__}".removeprefix("builtins.")

@@ -88,7 +88,8 @@ def wait(
         _refuse_transaction(connection)
         return _wait(connection, looks)
     raise TypeError(
-        f"wait takes a URL or a connection of psycopg, and not {type(connection).__name__}"
+        f"wait takes a URL or a connection of psycopg, and not {connections.name(connection)}: "
+        "give it the URL, in asyncio.to_thread where an event loop runs"
     )
 
 
