@@ -1,13 +1,17 @@
 """The Python, SQL and policies of the pages that show some, run as they stand there."""
 
 import re
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import sqlalchemy
 from psycopg import Connection
 from psycopg.rows import TupleRow
+from sqlalchemy import orm
+from sqlalchemy.dialects.postgresql import JSONB
 
 from fairlead import testing
 from fairlead.policy.parser import parse
@@ -25,6 +29,20 @@ PAGES = (
             "unique-jobs",
         )
     ),
+)
+SQL_PAGES = (
+    *PAGES,
+    *(
+        Path(f"docs/how-to/{name}.md")
+        for name in (
+            "django",
+            "look-after-a-queue",
+            "read-the-console",
+            "schedules",
+            "trace-jobs",
+        )
+    ),
+    Path("docs/explanation/security.md"),
 )
 _FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
@@ -55,7 +73,7 @@ def test_the_python_of_a_page_is_an_application(page: Path) -> None:
     assert handlers == len(shown["tasks"].handlers if handlers else ())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=str)
+@pytest.mark.parametrize("page", SQL_PAGES, ids=str)
 def test_the_sql_of_a_page_runs(db: Connection[TupleRow], page: Path) -> None:
     """Each statement, on a migrated database."""
     with db.transaction(force_rollback=True):
@@ -90,3 +108,40 @@ def test_a_handler_understands_the_payload_of_both_releases() -> None:
 
     assert "a" == testing.run(tasks, "send_mail", {"to": "a"})
     assert "a" == testing.run(tasks, "send_mail", {"address": "a"})
+
+
+def test_the_sqlalchemy_of_the_page_on_orms_inserts_jobs(
+    db: Connection[TupleRow], database_url: str
+) -> None:
+    """Its model, a job in the transaction of an order, and one with a dedup key."""
+    model, ordered, keyed = blocks(Path("docs/how-to/enqueue-from-an-orm.md"), "python")[:3]
+    engine = sqlalchemy.create_engine(
+        database_url.replace("postgresql:", "postgresql+psycopg:")
+    )
+
+    class Base(orm.DeclarativeBase):
+        pass
+
+    class Order(Base):
+        __tablename__ = "orders"
+        id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+        customer: orm.Mapped[str]
+
+    Base.metadata.create_all(engine)
+    shown = vars(sqlalchemy) | vars(orm) | {"JSONB": JSONB, "datetime": datetime}
+    shown |= {"__name__": "shown", "Order": Order, "engine": engine, "day": "monday"}
+    exec(model, shown)  # noqa: S102 - our own page
+    exec(ordered, shown)  # noqa: S102 - our own page
+    for _ in range(2):
+        with orm.Session(engine) as shown["session"]:
+            exec(keyed, shown)  # noqa: S102 - our own page
+            shown["session"].commit()
+    engine.dispose()
+
+    assert None is shown["job_id"]
+    assert [
+        ("confirm_order", {"order": 1}, None),
+        ("report", {"day": "monday"}, "report:monday"),
+    ] == (
+        db.execute("SELECT kind, payload, dedup_key FROM fairlead.jobs ORDER BY id").fetchall()
+    )
