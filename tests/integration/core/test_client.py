@@ -43,7 +43,7 @@ def test_every_field_reaches_its_column(db: Connection[TupleRow]) -> None:
     """What an application may set, `enqueue` can set."""
     job_id = fairlead.enqueue(
         db,
-        "report",
+        "monthly",
         {"day": "2026-11-20", "parts": [1, None, "ä"]},
         queue="reports",
         tenant="acme",
@@ -61,7 +61,7 @@ def test_every_field_reaches_its_column(db: Connection[TupleRow]) -> None:
         job_id,
         "reports",
         "acme",
-        "report",
+        "monthly",
         {"day": "2026-11-20", "parts": [1, None, "ä"]},
         -5,
         TOMORROW,
