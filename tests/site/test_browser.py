@@ -1,6 +1,5 @@
 """The site in a browser without a network: no page complains, and the search finds words."""
 
-import shutil
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -8,46 +7,26 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from tests.site.conftest import html
+from tests.support.browsers import needs_a_browser, opened, said
 from tests.support.waiting import until
-
-_BROWSER, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 pytestmark = [
     pytest.mark.xdist_group("site"),
     pytest.mark.any_server,
     pytest.mark.timeout(600),  # the site is built in it
-    pytest.mark.skipif(
-        _BROWSER is None or _DRIVER is None, reason="needs chromium and chromedriver"
-    ),
+    needs_a_browser,
 ]
-
-_FLAGS = (
-    "--headless=new",
-    "--no-sandbox",  # root, as in a container
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--window-size=1280,900",
-    # A name would be a server elsewhere.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
     """Yield a browser that reaches no server."""
-    options = ChromeOptions()
-    options.binary_location = str(_BROWSER)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for flag in _FLAGS:
-        options.add_argument(flag)
-    driver = Chrome(options=options, service=Service(executable_path=str(_DRIVER)))
-    yield driver
-    driver.quit()
+    with opened() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +46,6 @@ class Quiet(SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called
         """Say nothing."""
-
-
-def said(browser: Chrome) -> list[str]:
-    """Return the warnings and errors that the console has had since the last call."""
-    log = browser.get_log("browser")  # type: ignore[no-untyped-call]  # it says no types
-    return [str(entry["message"]) for entry in log if entry["level"] in {"WARNING", "SEVERE"}]
 
 
 def search(browser: Chrome, base: str, word: str, page: str) -> set[str]:

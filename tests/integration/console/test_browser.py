@@ -1,6 +1,5 @@
 """The console in a browser: markup in names stays text, keys, both themes, narrow and wide."""
 
-import shutil
 from collections.abc import Iterator
 from functools import partial
 from operator import methodcaller
@@ -8,35 +7,23 @@ from pathlib import Path
 
 import pytest
 from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from tests.support.browsers import needs_a_browser, opened, said
 from tests.support.consoles import SCREENS, console
 from tests.support.race import Database
 from tests.support.sampled import sampled
 from tests.support.waiting import until
 
-_BROWSER, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-
 pytestmark = [
     pytest.mark.xdist_group("console in a browser"),
     pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        _BROWSER is None or _DRIVER is None, reason="needs chromium and chromedriver"
-    ),
+    needs_a_browser,
 ]
 
-_FLAGS = (
-    "--headless=new",
-    "--no-sandbox",  # root, as in a container
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    # A name would be a server elsewhere.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)
 _HARM = "document.title='harm'"
 MARKUP = f'<img src=x onerror="{_HARM}"><script>{_HARM}</script>\'"{{{{7*7}}}}'
 _WIDE = "return document.documentElement.scrollWidth"
@@ -80,14 +67,8 @@ _ATTEMPT = """
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
     """Yield a browser that reaches this machine alone."""
-    options = ChromeOptions()
-    options.binary_location = str(_BROWSER)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for flag in _FLAGS:
-        options.add_argument(flag)
-    driver = Chrome(options=options, service=Service(executable_path=str(_DRIVER)))
-    yield driver
-    driver.quit()
+    with opened() as found:
+        yield found
 
 
 @pytest.fixture
@@ -95,12 +76,6 @@ def address(database_url: str, tmp_path: Path) -> Iterator[str]:
     """Yield where a console shows this test's database, payloads too."""
     with console(database_url, tmp_path, FAIRLEAD_CONSOLE_PAYLOADS="true") as found:
         yield found
-
-
-def said(browser: Chrome) -> list[str]:
-    """Return the warnings and errors of the browser's console since the last call."""
-    log = browser.get_log("browser")  # type: ignore[no-untyped-call]  # it says no types
-    return [str(entry["message"]) for entry in log if entry["level"] in {"WARNING", "SEVERE"}]
 
 
 def run(browser: Chrome, script: str, *arguments: str) -> object:
