@@ -1,4 +1,6 @@
-"""The console of `fairlead dev`: on which port it is, and whether the login may have one."""
+"""The console of `fairlead dev`: its port, whether the login may have one, by which it acts."""
+
+from collections.abc import Mapping
 
 from fairlead.settings import DatabaseSettings
 from fairlead_cli.dev.ports import free_port, is_free
@@ -35,3 +37,18 @@ def console_port(url: str, wanted: int | None) -> tuple[int | None, str]:
     except Unusable as error:
         return None, f"no console: {error}"
     return port, f"Console: http://127.0.0.1:{port}"
+
+
+def operator_url(url: str, given: Mapping[str, str], *, is_own: bool) -> str:
+    """Return by which login the console acts; empty: as the environment says.
+
+    The project's server lets in whoever is on this machine, so a console that acts there gives
+    nobody a right. A database of one's own may keep them out.
+
+    Args:
+        url: of the database.
+        given: the environment, which is followed where it names an operator's URL.
+        is_own: whether the database is the person's, and no server of ours.
+    """
+    names = ("FAIRLEAD_CONSOLE_OPERATOR_URL", "FAIRLEAD_CONSOLE_OPERATOR_URL_FILE")
+    return "" if is_own or any(given.get(name) for name in names) else url

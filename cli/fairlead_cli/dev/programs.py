@@ -23,6 +23,8 @@ class Shape:
     """Whether workers whose application does not load wait for a save."""
     console_port: int | None
     """None: there is no console."""
+    console_operator_url: str
+    """By which it acts; empty: as the environment says."""
 
 
 def programs(shape: Shape, *, scaled: bool) -> tuple[Program, ...]:
@@ -33,16 +35,24 @@ def programs(shape: Shape, *, scaled: bool) -> tuple[Program, ...]:
     names = () if scaled else (f"worker-{number}" for number in range(1, shape.workers + 1))
     return (
         Program(SCHEDULER, "fairlead_scheduler.main"),
-        *(() if shape.console_port is None else (console(shape.console_port),)),
+        *console(shape),
         *(worker(shape, name, {}) for name in names),
     )
 
 
-def console(port: int) -> Program:
-    """Return the program of the console, which shows payloads: they are the developer's own."""
-    flags = ("--host", "127.0.0.1", "--port", str(port))
+def console(shape: Shape) -> tuple[Program, ...]:
+    """Return the program of the console, if there is one.
+
+    It shows payloads, which are the developer's own. On loopback alone everybody who reaches it
+    may act, so it is always there.
+    """
+    if shape.console_port is None:
+        return ()
+    flags = ("--host", "127.0.0.1", "--port", str(shape.console_port))
     environment = {"FAIRLEAD_CONSOLE_PAYLOADS": "true"}
-    return Program(CONSOLE, "fairlead_console.main", flags, environment)
+    if shape.console_operator_url:
+        environment["FAIRLEAD_CONSOLE_OPERATOR_URL"] = shape.console_operator_url
+    return (Program(CONSOLE, "fairlead_console.main", flags, environment),)
 
 
 def worker(shape: Shape, name: str, environment: Mapping[str, str]) -> Program:

@@ -22,7 +22,7 @@ from fairlead.settings import DatabaseSettings
 from fairlead_cli.dev import own_database, project, scaling
 from fairlead_cli.dev.ending import asking, end
 from fairlead_cli.dev.fleet import Fleet
-from fairlead_cli.dev.local_console import console_port
+from fairlead_cli.dev.local_console import console_port, operator_url
 from fairlead_cli.dev.local_pods import LocalPods
 from fairlead_cli.dev.policy_file import PolicyFile
 from fairlead_cli.dev.postgres import Server
@@ -83,7 +83,8 @@ def run(wanted: Wanted, terminal: Terminal, *, data_dir: Path | None, port: int 
         database = _database(stack, terminal, data_dir=data_dir, port=port)
         bounds = _bounds(database.url, wanted)
         port, said = console_port(database.url, wanted.console_port)
-        shape = _shape(wanted, bounds, port)
+        acts = operator_url(database.url, os.environ, is_own=database.is_own)
+        shape = _shape(wanted, bounds, port, acts)
         fleet = Fleet(
             environment=environment(database.url, coloured=terminal.coloured),
             say=terminal.of_program,
@@ -133,7 +134,9 @@ def install(url: str) -> None:
         migrate(own)
 
 
-def _shape(wanted: Wanted, bounds: Autoscale | None, port: int | None) -> Shape:
+def _shape(
+    wanted: Wanted, bounds: Autoscale | None, port: int | None, operator_url: str
+) -> Shape:
     workers = wanted.workers.least if wanted.workers else _WORKERS
     return Shape(
         wanted.app,
@@ -143,6 +146,7 @@ def _shape(wanted: Wanted, bounds: Autoscale | None, port: int | None) -> Shape:
         wanted.grace_seconds,
         wanted.reload,
         port,
+        operator_url,
     )
 
 
