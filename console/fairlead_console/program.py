@@ -67,6 +67,7 @@ def run(settings: ConsoleSettings) -> None:
         ),
     ):
         _try(source)
+        source.examiner.begin()
         server = _Server(settings, source, listener)
         server.start()
         source.pulse.start()

@@ -14,7 +14,7 @@ from fairlead.inspection.doctor.reader import Reader
 from fairlead_console.reads.sessions import Busy, Sessions, Unusable
 
 _EVERY_SECONDS = 30.0
-_FIRST_WAIT_SECONDS = 1.0
+_FIRST_WAIT_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Examiner:
         self._began = 0.0
         self._last: Examination | None = None
 
-    def last(self) -> Examination | None:
-        """Return what was found last; the first time wait a moment for it, None: no longer."""
+    def begin(self) -> threading.Thread | None:
+        """Look, if it is time to; return who does, or did last."""
         with self._lock:
             due = monotonic() - self._began >= _EVERY_SECONDS or self._last is None
             if due and (self._looking is None or not self._looking.is_alive()):
@@ -50,7 +50,11 @@ class Examiner:
                     target=self._look, name="examiner", daemon=True
                 )
                 self._looking.start()
-            looking = self._looking
+            return self._looking
+
+    def last(self) -> Examination | None:
+        """Return what was found last; the first time wait a moment for it, None: no longer."""
+        looking = self.begin()
         if self._last is None and looking is not None:
             looking.join(_FIRST_WAIT_SECONDS)
         return self._last

@@ -7,12 +7,15 @@ from psycopg.rows import dict_row
 
 from fairlead.db import statements
 from fairlead.db.connect import Connection
+from fairlead.inspection.pool_routing import placed
 from fairlead.inspection.rows import Row
 from fairlead_console.pages.values import Count
 
-COUNTED_MAX: Final = 100_000
+COUNTED_MAX: Final = 10_000
 """How far each state is counted: a page that counts millions is an outage of its own."""
 _HOLDERS = 8
+_JOBS, _TENANTS = 50_000, 2_000
+"""At how many the page of queues looks, over all queues."""
 _PACKAGE = "fairlead_console.reads"
 
 
@@ -35,6 +38,20 @@ def counts(connection: Connection) -> dict[str, Count]:
 def slots(connection: Connection, pool: str | None) -> list[Row]:
     """Read who has the slots of a pool, those with most first."""
     return ask(connection, "slots", {"pool": pool, "limit": _HOLDERS})
+
+
+def queues(connection: Connection) -> list[Row]:
+    """Read every queue with unfinished work, with its pool where the policy has some.
+
+    It looks at a bounded number of jobs and tenants, however many there are, and says so.
+    """
+    rows = ask(connection, "queues", {"jobs": _JOBS, "tenants": _TENANTS})
+    return placed(connection, rows)
+
+
+def tenants(connection: Connection, *, queue: str | None, limit: int) -> list[Row]:
+    """Read the tenants that had most of the slots, are furthest behind or wait longest."""
+    return ask(connection, "tenants", {"queue": queue, "limit": limit})
 
 
 def paused(connection: Connection) -> list[Row]:

@@ -64,7 +64,7 @@ def read(source: Source) -> OverviewPage:
 
 def _read(source: Source, examination: Examination | None) -> OverviewPage:
     with source.reads.one() as session:
-        queues = fleet.queues(session)
+        queues = list(source.queues(session))
         workers = fleet.workers(session, dead_seconds=_DEAD_SECONDS)
         shares = fleet.shares(session)
         decisions = fleet.pool_decisions(session)

@@ -56,7 +56,7 @@ def read(source: Source, after: str | None) -> QueuesPage:
 def _read(source: Source, after: str | None) -> QueuesPage:
     with source.reads.one() as session:
         rows = [
-            row for row in fleet.queues(session) if after is None or str(row["queue"]) > after
+            row for row in source.queues(session) if after is None or str(row["queue"]) > after
         ]
         shown = rows[:_SHOWN]
         pauses = records.pauses(session)

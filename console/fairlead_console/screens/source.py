@@ -1,8 +1,12 @@
 """Where every screen reads: sessions, memos, the doctor and the pulse, one of each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
-from fairlead.db.connect import Address
+from fairlead.db.connect import Address, Connection
+from fairlead.inspection.rows import Row
+from fairlead_console.reads import moments
 from fairlead_console.reads.examiner import Examiner
 from fairlead_console.reads.memo import Memo
 from fairlead_console.reads.pulse import Pulse
@@ -24,6 +28,11 @@ class Source:
         """Make one; nothing is opened yet."""
         reads = Sessions(address)
         return cls(reads, Sessions(address, asks=True), Examiner(reads), Pulse(reads))
+
+    def queues(self, session: Connection) -> Sequence[Row]:
+        """Read every queue, or what another page has read a moment ago."""
+        found = self.memo.get("every queue", lambda: moments.queues(session))
+        return cast("Sequence[Row]", found)
 
     def close(self) -> None:
         """End the pulse and close the sessions."""

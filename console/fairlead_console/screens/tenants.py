@@ -7,6 +7,7 @@ from typing import cast
 from fairlead.inspection import fleet
 from fairlead.inspection.rows import Row
 from fairlead_console.pages import fairness
+from fairlead_console.reads import moments
 from fairlead_console.screens.source import Source
 
 _SHOWN = 100
@@ -34,7 +35,7 @@ def read(source: Source, queue: str | None) -> TenantsPage:
 
 def _read(source: Source, queue: str | None) -> TenantsPage:
     with source.reads.one() as session:
-        rows = fleet.tenants(session, queue=queue, limit=_SHOWN + 1)
+        rows = moments.tenants(session, queue=queue, limit=_SHOWN + 1)
         pools = [row for row in fleet.shares(session) if row["pool"] is not None]
     shown = rows[:_SHOWN]
     return TenantsPage(

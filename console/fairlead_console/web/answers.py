@@ -43,6 +43,8 @@ class Pages:
         )
         filters = cast("dict[str, Callable[..., str]]", self._templates.filters)
         filters.update(words.FILTERS)
+        for file in folder.iterdir():  # compiled now, and not while somebody waits for a page
+            self._templates.get_template(file.name)
 
     def render(
         self, request: Request, name: str, *, status: int = 200, **values: object

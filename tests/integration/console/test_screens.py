@@ -63,9 +63,12 @@ def test_the_overview_says_first_what_is_wrong_and_names_the_oldest_wait(
     jobs(db, 3)
     db.execute("SELECT fairlead.pause('exports')")
 
-    page = shown(client, "/")
+    def is_told() -> bool:
+        page = shown(client, "/")
+        return "stop work" in page or "Work stands still" in page
 
-    assert "stop work" in page or "Work stands still" in page
+    until(is_told, what="the doctor's findings", seconds=30)
+    page = shown(client, "/")
     assert "paused: queue “exports”" in page
     assert '<a href="/jobs?state=pending&amp;queue=mail">mail</a>' in page
 
