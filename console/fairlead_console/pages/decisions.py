@@ -10,6 +10,9 @@ from fairlead_console.pages.drawing import Segment, stacked
 _STALE = timedelta(minutes=3)
 """It writes a row once a minute at least."""
 
+_BOUNDS = {"min": "least pods", "max": "most pods", "objectiveSeconds": "objective, in seconds"}
+"""What a page calls the bounds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -48,7 +51,9 @@ def of_pool(pool: str, said: Mapping[str, object], *, at: datetime, now: datetim
         reason=str(said.get("reason") or ""),
         pods=tuple((name, round(count)) for name, count in _numbers(said.get("pods"))),
         terms=_terms(_numbers(said.get("slots"))),
-        bounds=_numbers(said.get("limits")),
+        bounds=tuple(
+            (_BOUNDS.get(name, name), value) for name, value in _numbers(said.get("limits"))
+        ),
         limited=limited,
         conditions=tuple(
             f"{each.get('type')} {each.get('status')}: {each.get('message')}"
