@@ -1,7 +1,9 @@
-"""Unclaimed rows that workers pass over, because they have no room for more of their kinds.
+"""Unclaimed rows that workers pass over, for want of room for their kinds or of their locks.
 
-They wait for that room and not for a slot. So they are no part of the depth, or the slots would
-stay idle behind them; and a lane that has as many of them as its pool has slots gets no more.
+They wait for that room, or for the end of an application's transaction, which has cancelled
+jobs that were queued; and not for a slot. So they are no part of the depth, or the slots would
+stay idle behind them. A lane that has as many as its pool has slots that wait for room for
+their kinds gets no more.
 """
 
 from collections import Counter
@@ -11,14 +13,26 @@ from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.pending.values import Paused
 
+_LEFT_US = 1_000_000
+"""A row that was unclaimed so long ago, and is while slots are free, is not claimed for now."""
+_LEFT_MAX = 1000
+"""How many of these are no part of the depth. Where workers claim nothing all rows are."""
+
 
 class PassedOver:
     """The rows of one pool that workers have passed over and none has claimed since."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_all", "_left", "_rows", "_seen", "_seen_us")
 
     def __init__(self) -> None:
         self._rows: dict[int, InFlightJob] = {}
+        """Those of kinds for which there is no room;"""
+        self._left: dict[int, InFlightJob] = {}
+        """those that were not claimed although slots were free;"""
+        self._all: dict[int, InFlightJob] = {}
+        """and both."""
+        self._seen: dict[int, InFlightJob] = {}
+        self._seen_us = 0
 
     def add(self, ids: Iterable[int], ledgers: Sequence[Ledger]) -> None:
         """Add rows that a worker reports; unknown ids are ignored.
@@ -33,23 +47,47 @@ class PassedOver:
                 if job is not None:
                     self._rows[job_id] = job
 
+    def observe(self, ledgers: Sequence[Ledger], now_us: int, *, free: int) -> None:
+        """Find rows that are not claimed while slots are free, once a second.
+
+        Args:
+            ledgers: Those of the pool's bands.
+            now_us: The database's time.
+            free: The slots that workers have free.
+        """
+        if not free:
+            self._seen, self._seen_us = {}, now_us
+        elif now_us - self._seen_us >= _LEFT_US:
+            unclaimed = {
+                job_id: job
+                for ledger in ledgers
+                if ledger.unclaimed
+                for job_id, job in ledger.in_flight_jobs.items()
+                if job.claimed_us == UNCLAIMED
+            }
+            for job_id, job in unclaimed.items():
+                if self._seen.get(job_id) is job and len(self._left) < _LEFT_MAX:
+                    self._left[job_id] = job
+            self._seen, self._seen_us = unclaimed, now_us
+
     @property
     def ids(self) -> Collection[int]:
         """Their jobs, as of the last `count`: a live view."""
-        return self._rows.keys()
+        return self._all.keys()
+
+    def waits_for_kind(self, job_id: int) -> bool:
+        """Whether this is a row for whose kind workers have no room."""
+        return job_id in self._rows
 
     def count(self) -> int:
         """Return how many there are, and forget those that are unclaimed no more."""
-        if not self._rows:
-            return 0
-        self._rows = {
-            job_id: job for job_id, job in self._rows.items() if job.claimed_us == UNCLAIMED
-        }
-        return len(self._rows)
+        self._rows, self._left = _unclaimed(self._rows), _unclaimed(self._left)
+        self._all = {**self._left, **self._rows} if self._left else self._rows
+        return len(self._all)
 
     def work_us(self) -> int:
         """Return how long they will take, by evidence, as of the last `count`."""
-        return sum([job.queue_charged_us for job in self._rows.values()])
+        return sum([job.queue_charged_us for job in self._all.values()])
 
     def full_lanes(self, slots: int) -> Paused:
         """Return the lanes that have as many of them as the pool has slots."""
@@ -57,3 +95,9 @@ class PassedOver:
             return frozenset()
         counts = Counter((job.lane.queue.name, job.lane.tenant) for job in self._rows.values())
         return frozenset(lane for lane, rows in counts.items() if rows >= slots)
+
+
+def _unclaimed(rows: dict[int, InFlightJob]) -> dict[int, InFlightJob]:
+    if not rows:
+        return rows
+    return {job_id: job for job_id, job in rows.items() if job.claimed_us == UNCLAIMED}

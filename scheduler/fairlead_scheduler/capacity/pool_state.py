@@ -91,6 +91,7 @@ class PoolState:
             round_us=round_us,
             ceiling=pool.table.depth_ceiling,
         )
+        self.passed_over.observe(pool.ledgers, now_us, free=free)
         passed_over = self.passed_over.count()
         pool.note_passed_over(self.passed_over.ids, self.passed_over.work_us())
         pool.note_workers(free=free, ahead=capacity.ahead(self.name))
@@ -120,7 +121,7 @@ class PoolState:
             self.name,
             slots=capacity.slots(self.name),
             free=capacity.free(self.name),
-            passed_over=job_id in self.passed_over.ids,
+            passed_over=self.passed_over.waits_for_kind(job_id),
         )
 
     def may_idle(self, capacity: Capacity) -> bool:

@@ -160,6 +160,7 @@ class EndingWriter:
                 self._metrics.batch_stored(len(piece), monotonic() - began)
                 stored += done
                 pieces.extend([undone] if undone else [])
+        self._slots.locked_endings = len(self._locked)
         self._conclude(why)
         return stored
 

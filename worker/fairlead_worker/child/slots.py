@@ -74,6 +74,8 @@ class Slots:
         """Whether endings cannot be stored, or not yet, so that nothing more is claimed."""
         self.loop_stalled = False
         """Whether the loop could begin nothing, so that nothing more is claimed."""
+        self.locked_endings = 0
+        """How many attempts have ended whose jobs another transaction keeps locked."""
 
     # --- what is held -----------------------------------------------------------------------
 
@@ -217,8 +219,11 @@ class Slots:
 
     @property
     def slotless(self) -> int:
-        """How many attempts have no slot: they wait at their kinds' gates, or do not stop."""
-        return self._gates.waiting_count + len(self._given_up)
+        """How many attempts have no slot.
+
+        They wait at their kinds' gates, do not stop, or cannot be stored for another's lock.
+        """
+        return self._gates.waiting_count + len(self._given_up) + self.locked_endings
 
     def exclude_full_kinds(self) -> tuple[str, ...]:
         """Return the kinds of which enough wait that the next claim is to leave them out.

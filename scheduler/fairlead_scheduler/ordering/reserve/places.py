@@ -42,6 +42,7 @@ class Places:
 
     __slots__ = (
         "_settings",
+        "_spare",
         "_trial_places",
         "_waiting",
         "_waiting_trials",
@@ -61,6 +62,8 @@ class Places:
         self.total = 1
         """How many places there are."""
         self._trial_places = 0
+        self._spare = 0
+        """How many free slots more than those that are kept no row waits for."""
         self._waiting = self._waiting_trials = 0
         """Of those below, rows that wait for room for their kinds: none of them has a slot."""
         self.long: dict[int, Lane] = {}
@@ -77,8 +80,13 @@ class Places:
 
     @property
     def room(self) -> int:
-        """How many places are free; not positive when none is."""
-        return self.total + self._waiting - len(self.long) - len(self.unproven)
+        """How many places are free; not positive when none is.
+
+        A job that is in flight need not have a slot, or get one: it may have run, and not be
+        finished for as long as an application's transaction keeps it locked.
+        """
+        unused = self.total + self._waiting - len(self.long) - len(self.unproven)
+        return max(unused, self._spare)
 
     @property
     def trial_room(self) -> int:
@@ -89,15 +97,23 @@ class Places:
         trials = len(self.trials) - self._waiting_trials
         return self._trial_places + min(0, self.room) - trials
 
-    def begin_plan(self, slots: int, passed_over: Collection[int] = ()) -> None:
+    def begin_plan(
+        self, slots: int, passed_over: Collection[int] = (), *, idle: int = 0
+    ) -> None:
         """Compute the places from this number of live slots; there is one at least.
 
         Rows that workers pass over take none. They would keep them for as long as no worker has
         room for their kinds, and others from slots that are free.
+
+        Args:
+            slots: Of the pool's live workers.
+            passed_over: Those rows.
+            idle: Slots that are free, and for which no row waits.
         """
         self.turned_down.clear()
         kept = self._settings.kept_of(slots)
         self.total = max(1, slots - kept) if kept else _UNBOUNDED
+        self._spare = idle - kept
         self._trial_places = -(-kept // 2)
         self._waiting = sum(i in self.long or i in self.unproven for i in passed_over)
         self._waiting_trials = sum(i in self.trials for i in passed_over)
@@ -183,6 +199,8 @@ class Places:
 
     def count(self, lane: Lane, kind: int, job_ids: Sequence[int]) -> None:
         """Count jobs of a lane that are about to be in flight and take places."""
+        if kind != TRIED:
+            self._spare -= len(job_ids)
         if kind == LONG:
             self.long.update(dict.fromkeys(job_ids, lane))
         elif kind == UNPROVEN:

@@ -37,3 +37,40 @@ def test_a_lane_with_as_many_of_them_as_slots_is_full() -> None:
     router.claimed([4], 10)
 
     assert (3, frozenset()) == (passed_over.count(), passed_over.full_lanes(4))
+
+
+def test_a_row_that_is_not_claimed_for_a_second_while_slots_are_free_counts() -> None:
+    """Until it is claimed; not where a slot was never free, nor a row that came meanwhile."""
+    router, passed_over = dispatched(3), PassedOver()
+    ledgers = router.served[0].ledgers
+    for at_ms, free in ((1000, 4), (1500, 4), (1900, 0), (2000, 4)):
+        passed_over.observe(ledgers, at_ms * 1000, free=free)
+    passed_over.observe(ledgers, 2_900_000, free=4)
+    assert 0 == passed_over.count()
+    router.claimed([3], 2_950_000)
+    passed_over.observe(ledgers, 3_000_000, free=4)
+
+    passed_over.observe(ledgers, 4_000_000, free=4)
+
+    assert (2, {1, 2}) == (passed_over.count(), {*passed_over.ids})
+    assert not passed_over.waits_for_kind(1)
+    router.claimed([1], 4_100_000)
+    assert 1 == passed_over.count()
+
+
+def test_where_workers_claim_nothing_the_queue_grows_by_no_more_than_a_thousand_rows() -> None:
+    """All rows seem to be passed over then."""
+    router, passed_over = dispatched(3000), PassedOver()
+    for second in range(1, 5):
+        passed_over.observe(router.served[0].ledgers, second * 1_000_000, free=4)
+
+    assert 1000 == passed_over.count()
+
+
+def test_a_lane_is_not_full_by_rows_that_are_locked() -> None:
+    """Other jobs of it run meanwhile."""
+    router, passed_over = dispatched(5), PassedOver()
+    for second in range(1, 4):
+        passed_over.observe(router.served[0].ledgers, second * 1_000_000, free=4)
+
+    assert (5, frozenset()) == (passed_over.count(), passed_over.full_lanes(4))
