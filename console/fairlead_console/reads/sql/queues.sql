@@ -15,13 +15,16 @@ with recursive named as (
     select least(10000, greatest(100, %(jobs)s::integer / greatest(count(*), 1))) as jobs,
            least(1000, greatest(5, %(tenants)s::integer / greatest(count(*), 1))) as tenants
     from listed
+), flying as materialized (
+    select q.queue, count(*) as jobs from fairlead.work_queue q group by q.queue
 ), reported as materialized (
     select h.queue, min(h.at - h.oldest_wait_seconds * interval '1 second') as since
     from fairlead.tenant_shares h
     where h.oldest_wait_seconds > 0 and h.at > now() - interval '1 minute' group by h.queue
 )
-select s.queue, greatest(sum(s.due) - sum(s.queued) - sum(s.running), 0)::bigint as pending,
-       sum(s.due) > (select b.jobs from bound b) as pending_is_more,
+select s.queue,
+       greatest(least(sum(s.due) - sum(s.queued) - sum(s.running), (select b.jobs from bound b)), 0)::bigint as pending,
+       sum(s.due) - sum(s.queued) - sum(s.running) > (select b.jobs from bound b) as pending_is_more,
        sum(s.queued)::bigint as queued, sum(s.running)::bigint as running,
        sum(s.scheduled)::bigint as scheduled, min(s.next_run_at) as next_run_at,
        least(sum(s.tenants), (select b.tenants from bound b))::bigint as tenants,
@@ -37,7 +40,9 @@ from (
     from listed n cross join lateral (
         select count(*) as due from (
             select from fairlead.jobs j where j.queue = n.queue and j.run_at is null
-            order by j.tenant, j.rank, j.seq limit (select b.jobs + 1 from bound b)) b) d
+            order by j.tenant, j.rank, j.seq
+            limit (select b.jobs + 1 from bound b)
+                  + coalesce((select f.jobs from flying f where f.queue = n.queue), 0)) b) d
     union all
     select n.queue, 0, 1, h.since, 0, 0, 0, null, false
     from listed n cross join lateral (

@@ -31,7 +31,8 @@ with recursive lane as (
     from fairlead.work_queue q group by q.queue, q.tenant
 )
 select n.queue, n.tenant,
-       greatest(d.due + coalesce(f.completed - f.queued - f.running, 0), 0) as pending, d.due > 1000 as pending_is_more,
+       greatest(least(d.due + coalesce(f.completed - f.queued - f.running, 0), 1000), 0) as pending,
+       d.due + coalesce(f.completed - f.queued - f.running, 0) > 1000 as pending_is_more,
        coalesce(f.queued, 0) as queued, coalesce(f.running, 0) as running, w.since as oldest_pending_at,
        h.pool, h.weight, h.share, h.entitled_share, h.slot_seconds, h.lag_slot_seconds,
        h.oldest_wait_seconds, h.mean_run_seconds, h.blocked_by, h.blocked_since, h.since, h.at,
@@ -39,15 +40,15 @@ select n.queue, n.tenant,
            select from fairlead.paused p
            where p.queue = n.queue and (p.tenant is null or p.tenant = n.tenant)) as paused
 from named n
+left join flight f on f.queue = n.queue and f.tenant = n.tenant
 cross join lateral (
     select count(*) as due from (
         select from fairlead.jobs j where j.queue = n.queue and j.tenant = n.tenant and j.run_at is null
-        order by j.rank, j.seq limit (select 1001)) b) d
+        order by j.rank, j.seq limit 1001 + coalesce(f.queued + f.running, 0)) b) d
 left join lateral (
     select coalesce(j.due_at, j.created_at) as since from fairlead.jobs j
     where j.queue = n.queue and j.tenant = n.tenant and j.run_at is null
       and not exists (select from fairlead.work_queue q where q.job_id = j.id offset 0)
     order by j.rank, j.seq limit 1) w on true
-left join flight f on f.queue = n.queue and f.tenant = n.tenant
 left join shared h on h.queue = n.queue and h.tenant = n.tenant
 order by d.due + coalesce(f.completed, 0) desc, coalesce(h.slot_seconds, 0) desc, n.queue, n.tenant
