@@ -379,7 +379,7 @@ def _is_method(run: Callable[..., object]) -> bool:
     """Tell whether a function stands in the body of a class, and takes the object first."""
     outside, _, _ = str(getattr(run, "__qualname__", "")).rpartition(".")
     in_a_class = outside and not outside.endswith("<locals>") and not inspect.ismethod(run)
-    names = [*inspect.signature(run).parameters] if in_a_class else []
+    names = [*inspect.signature(run, follow_wrapped=False).parameters] if in_a_class else []
     return names[:1] in (["self"], ["cls"])
 
 
