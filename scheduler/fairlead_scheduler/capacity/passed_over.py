@@ -11,27 +11,30 @@ from collections.abc import Collection, Iterable, Sequence
 
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.levels.level import NEVER
 from fairlead_scheduler.pending.values import Paused
 
 _LEFT_US = 1_000_000
-"""A row that was unclaimed so long ago, and is while slots are free, is not claimed for now."""
+"""How often rows are looked for that workers leave."""
 _LEFT_MAX = 1000
-"""How many of these are no part of the depth. Where workers claim nothing all rows are."""
+"""How many of these are no part of the depth."""
 
 
 class PassedOver:
     """The rows of one pool that workers have passed over and none has claimed since."""
 
-    __slots__ = ("_all", "_left", "_rows", "_seen", "_seen_us")
+    __slots__ = ("_all", "_left", "_marks", "_rows", "_seen", "_seen_us")
 
     def __init__(self) -> None:
         self._rows: dict[int, InFlightJob] = {}
         """Those of kinds for which there is no room;"""
         self._left: dict[int, InFlightJob] = {}
-        """those that were not claimed although slots were free;"""
+        """those that were not claimed when later ones were;"""
         self._all: dict[int, InFlightJob] = {}
         """and both."""
         self._seen: dict[int, InFlightJob] = {}
+        self._marks: list[int] = []
+        """How many tags of claimed rows each band had then."""
         self._seen_us = 0
 
     def add(self, ids: Iterable[int], ledgers: Sequence[Ledger]) -> None:
@@ -47,28 +50,35 @@ class PassedOver:
                 if job is not None:
                     self._rows[job_id] = job
 
-    def observe(self, ledgers: Sequence[Ledger], now_us: int, *, free: int) -> None:
-        """Find rows that are not claimed while slots are free, once a second.
+    def observe(self, ledgers: Sequence[Ledger], now_us: int, *, free: int, slots: int) -> None:
+        """Find rows that workers leave, once a second.
+
+        Such a row was there when one of its band with a larger tag was claimed. Where nothing
+        is claimed although slots are free, workers may have stopped, or leave all that is
+        there: so many rows as there are slots are taken to be left, and no more.
 
         Args:
             ledgers: Those of the pool's bands.
             now_us: The database's time.
             free: The slots that workers have free.
+            slots: All of them.
         """
-        if not free:
-            self._seen, self._seen_us = {}, now_us
-        elif now_us - self._seen_us >= _LEFT_US:
-            unclaimed = {
-                job_id: job
-                for ledger in ledgers
-                if ledger.unclaimed
-                for job_id, job in ledger.in_flight_jobs.items()
-                if job.claimed_us == UNCLAIMED
-            }
-            for job_id, job in unclaimed.items():
-                if self._seen.get(job_id) is job and len(self._left) < _LEFT_MAX:
-                    self._left[job_id] = job
-            self._seen, self._seen_us = unclaimed, now_us
+        if now_us - self._seen_us < _LEFT_US:
+            return
+        seen, self._seen, self._seen_us = self._seen, {}, now_us
+        marks, self._marks = self._marks, [len(x.tag_shift.claimed_tags) for x in ledgers]
+        for number, ledger in enumerate(ledgers):
+            claimed = ledger.tag_shift.claimed_tags[marks[number] :] if marks[number:] else []
+            largest = max(claimed, default=NEVER if free else 0)
+            most = _LEFT_MAX if claimed else slots
+            if not ledger.unclaimed:
+                continue
+            for job_id, job in ledger.in_flight_jobs.items():
+                if job.claimed_us == UNCLAIMED:
+                    self._seen[job_id] = job
+                    is_left = seen.get(job_id) is job and job.root_tag < largest
+                    if is_left and len(self._left) < most:
+                        self._left[job_id] = job
 
     @property
     def ids(self) -> Collection[int]:

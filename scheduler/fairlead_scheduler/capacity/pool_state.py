@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fairlead_scheduler.capacity.idle_slots import IdleSlots
 from fairlead_scheduler.capacity.passed_over import PassedOver
 from fairlead_scheduler.capacity.prefetch import Depth, DepthSettings
 from fairlead_scheduler.capacity.utilization import EndedRuns, Utilization
@@ -44,6 +45,7 @@ class PoolState:
         """Of its run times, if they are asked for."""
         self._depth = Depth(DepthSettings(ceiling=ceiling))
         self.passed_over = PassedOver()
+        self._idle = IdleSlots()
         self._contention = Contention()
         self._utilization = Utilization()
         self._free = 0
@@ -91,10 +93,11 @@ class PoolState:
             round_us=round_us,
             ceiling=pool.table.depth_ceiling,
         )
-        self.passed_over.observe(pool.ledgers, now_us, free=free)
+        self.passed_over.observe(pool.ledgers, now_us, free=free, slots=slots)
         passed_over = self.passed_over.count()
         pool.note_passed_over(self.passed_over.ids, self.passed_over.work_us())
-        pool.note_workers(free=free, ahead=capacity.ahead(self.name))
+        self._idle.observe(now_us, free - max(0, pool.unclaimed - passed_over))
+        pool.note_workers(free=free, ahead=capacity.ahead(self.name), idle=self._idle.least)
         return PoolSize(slots, depth + passed_over)
 
     def full_lanes(self, capacity: Capacity) -> Paused:

@@ -198,8 +198,7 @@ class FairOrder:
         ledger = self._ledger
         slots, places = ledger.slots, ledger.places
         if places is not None:
-            passed_over = ledger.context.slot_entry.passed_over
-            places.begin_plan(slots, passed_over, idle=ledger.context.idle_slots)
+            places.begin_plan(slots, ledger.context.slot_entry.passed_over)
             self._unblock_long(more=False)
         picks = Picker(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         if ledger.reserving:

@@ -164,13 +164,6 @@ class PoolContext:
             sum([each.waiting_us for each in counted]),
         )
 
-    @property
-    def idle_slots(self) -> int:
-        """How many slots are free for which no row waits that a worker will claim."""
-        slots = self.slot_entry
-        unclaimed = sum([each.unclaimed for each in self.ledgers])
-        return slots.free - max(0, unclaimed - len(slots.passed_over))
-
     def is_foreign(self, queue: str, routing: PoolRouting) -> bool:
         """Whether a queue belongs to another pool than this."""
         return routing.pool_of(queue, self.default_pool) != self.name

@@ -123,10 +123,13 @@ class PoolOrders:
         """Return how many lanes wait because their queues are blocked, by reason."""
         return sum([order.lanes_of_blocked_queues() for order in self.orders], Counter[int]())
 
-    def note_workers(self, *, free: int, ahead: int) -> None:
-        """Note how many slots live workers have free, and how many jobs wait there for one."""
+    def note_workers(self, *, free: int, ahead: int, idle: int) -> None:
+        """Note how many slots live workers have free, and how many jobs wait there for one.
+
+        `idle` slots have been free for a while, and no row waits for them.
+        """
         slot_entry = self._context.slot_entry
-        slot_entry.free, slot_entry.ahead_max = free, ahead
+        slot_entry.free, slot_entry.ahead_max, slot_entry.idle = free, ahead, idle
 
     def note_passed_over(self, ids: Collection[int], work_us: int) -> None:
         """Note which rows claims pass over, and how long these will take."""
@@ -135,6 +138,9 @@ class PoolOrders:
 
     def begin_plan(self, now_us: int, slots: int) -> None:
         """Begin a plan: charge what runs, and bring every virtual time up to date."""
+        places = self.ledgers[0].places
+        if places is not None:
+            places.note_idle(self._context.slot_entry.idle, slots)
         for order in self.orders:
             order.begin_plan(now_us, slots)
 

@@ -28,6 +28,7 @@ class SlotEntry:
         "ahead",
         "ahead_max",
         "free",
+        "idle",
         "occupied",
         "passed_over",
         "passed_over_us",
@@ -41,6 +42,8 @@ class SlotEntry:
         """The jobs that have one."""
         self.free = 0
         """The slots for which their own workers hold nothing."""
+        self.idle = 0
+        """How many of them have been free for a while, and no row waits for."""
         self.ahead_max = sys.maxsize
         """How many jobs live workers hold that wait for a slot."""
         self.ahead: deque[tuple[InFlightJob, int]] = deque()

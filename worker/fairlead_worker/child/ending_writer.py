@@ -139,6 +139,7 @@ class EndingWriter:
         """
         if self.is_backing_off:
             self._kept += batch
+            self._slots.locked_endings = len(self._locked)
             return []
         pieces, stored, failures = deque([batch]), list[Attempt](), 0
         why: psycopg.Error | None = None

@@ -63,7 +63,7 @@ class Places:
         """How many places there are."""
         self._trial_places = 0
         self._spare = 0
-        """How many free slots more than those that are kept no row waits for."""
+        """How many idle slots there are more than those that are kept."""
         self._waiting = self._waiting_trials = 0
         """Of those below, rows that wait for room for their kinds: none of them has a slot."""
         self.long: dict[int, Lane] = {}
@@ -86,7 +86,7 @@ class Places:
         finished for as long as an application's transaction keeps it locked.
         """
         unused = self.total + self._waiting - len(self.long) - len(self.unproven)
-        return max(unused, self._spare)
+        return max(unused, self._spare) if self._spare > 0 else unused
 
     @property
     def trial_room(self) -> int:
@@ -97,23 +97,22 @@ class Places:
         trials = len(self.trials) - self._waiting_trials
         return self._trial_places + min(0, self.room) - trials
 
-    def begin_plan(
-        self, slots: int, passed_over: Collection[int] = (), *, idle: int = 0
-    ) -> None:
+    def note_idle(self, idle: int, slots: int) -> None:
+        """Note how many of the slots have been free for a while that no row waits for.
+
+        Call it once for each plan: what is picked in the plan takes some of them.
+        """
+        self._spare = idle - self._settings.kept_of(slots)
+
+    def begin_plan(self, slots: int, passed_over: Collection[int] = ()) -> None:
         """Compute the places from this number of live slots; there is one at least.
 
         Rows that workers pass over take none. They would keep them for as long as no worker has
         room for their kinds, and others from slots that are free.
-
-        Args:
-            slots: Of the pool's live workers.
-            passed_over: Those rows.
-            idle: Slots that are free, and for which no row waits.
         """
         self.turned_down.clear()
         kept = self._settings.kept_of(slots)
         self.total = max(1, slots - kept) if kept else _UNBOUNDED
-        self._spare = idle - kept
         self._trial_places = -(-kept // 2)
         self._waiting = sum(i in self.long or i in self.unproven for i in passed_over)
         self._waiting_trials = sum(i in self.trials for i in passed_over)

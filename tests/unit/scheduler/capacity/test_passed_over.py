@@ -8,7 +8,7 @@ from fairlead_scheduler.ordering.router import Router
 def dispatched(jobs: int) -> Router:
     """Return an order that has dispatched so many jobs of one lane."""
     router = Router("default")
-    rows = [QueueRow(n, "q", "t", 0, 1000, None, 0, "default") for n in range(1, jobs + 1)]
+    rows = [QueueRow(n, "q", "t", n, 1000, None, 0, "default") for n in range(1, jobs + 1)]
     router.adopt(rows, 0, {"default": (0,)}, ())
     return router
 
@@ -39,38 +39,48 @@ def test_a_lane_with_as_many_of_them_as_slots_is_full() -> None:
     assert (3, frozenset()) == (passed_over.count(), passed_over.full_lanes(4))
 
 
-def test_a_row_that_is_not_claimed_for_a_second_while_slots_are_free_counts() -> None:
-    """Until it is claimed; not where a slot was never free, nor a row that came meanwhile."""
+def look(passed_over: PassedOver, router: Router, *seconds: int, free: int = 4) -> int:
+    """Look for rows that are left at these times; return how many there are."""
+    for at in seconds:
+        ledgers = router.served[0].ledgers
+        passed_over.observe(ledgers, at * 1_000_000, free=free, slots=4)
+    return passed_over.count()
+
+
+def test_a_row_is_left_if_a_later_one_is_claimed_while_it_is_there() -> None:
+    """Until it is claimed. Whether a slot is free does not matter."""
     router, passed_over = dispatched(3), PassedOver()
-    ledgers = router.served[0].ledgers
-    for at_ms, free in ((1000, 4), (1500, 4), (1900, 0), (2000, 4)):
-        passed_over.observe(ledgers, at_ms * 1000, free=free)
-    passed_over.observe(ledgers, 2_900_000, free=4)
-    assert 0 == passed_over.count()
-    router.claimed([3], 2_950_000)
-    passed_over.observe(ledgers, 3_000_000, free=4)
+    assert 0 == look(passed_over, router, 1, 2, free=0)
+    router.claimed([2], 2_500_000)
 
-    passed_over.observe(ledgers, 4_000_000, free=4)
+    assert (1, {1}) == (look(passed_over, router, 3, free=0), {*passed_over.ids})
 
-    assert (2, {1, 2}) == (passed_over.count(), {*passed_over.ids})
     assert not passed_over.waits_for_kind(1)
-    router.claimed([1], 4_100_000)
-    assert 1 == passed_over.count()
+    router.claimed([1], 3_500_000)
+    assert 0 == look(passed_over, router, 4, free=0)
 
 
-def test_where_workers_claim_nothing_the_queue_grows_by_no_more_than_a_thousand_rows() -> None:
-    """All rows seem to be passed over then."""
+def test_a_row_that_came_after_the_last_look_is_not_left() -> None:
+    """It was not there when the later one was claimed, perhaps."""
+    router, passed_over = dispatched(2), PassedOver()
+    router.claimed([2], 500_000)
+
+    assert 0 == look(passed_over, router, 1)
+
+
+def test_where_nothing_is_claimed_as_many_rows_are_left_as_there_are_slots() -> None:
+    """Workers may have stopped. While no slot is free rows wait for one."""
     router, passed_over = dispatched(3000), PassedOver()
-    for second in range(1, 5):
-        passed_over.observe(router.served[0].ledgers, second * 1_000_000, free=4)
+    assert 0 == look(passed_over, router, 1, 2, 3, free=0)
 
-    assert 1000 == passed_over.count()
+    assert 4 == look(passed_over, router, 4, 5, 6)
 
 
-def test_a_lane_is_not_full_by_rows_that_are_locked() -> None:
+def test_a_lane_is_not_full_by_rows_that_are_left() -> None:
     """Other jobs of it run meanwhile."""
-    router, passed_over = dispatched(5), PassedOver()
-    for second in range(1, 4):
-        passed_over.observe(router.served[0].ledgers, second * 1_000_000, free=4)
+    router, passed_over = dispatched(6), PassedOver()
+    look(passed_over, router, 1)
+    router.claimed([6], 1_500_000)
 
-    assert (5, frozenset()) == (passed_over.count(), passed_over.full_lanes(4))
+    assert 5 == look(passed_over, router, 2)
+    assert frozenset() == passed_over.full_lanes(4)

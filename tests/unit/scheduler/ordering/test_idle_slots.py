@@ -26,17 +26,17 @@ def test_long_jobs_that_have_ended_and_are_locked_leave_their_places_to_others()
     bench = full_of_long_jobs()
     assert () == bench.plan(slots=SLOTS)
 
-    bench.pool.note_workers(free=20, ahead=0)
+    bench.pool.note_workers(free=20, ahead=0, idle=20)
 
     assert 18 == len(bench.plan(slots=SLOTS))
 
 
-def test_rows_that_wait_for_free_slots_leave_these_to_no_long_job() -> None:
-    """Five slots are free: two are kept, and two of the others are for rows in the queue."""
+def test_of_the_slots_that_are_idle_two_are_kept() -> None:
+    """Three of five are free for long ones, once: what is picked takes them."""
     bench = full_of_long_jobs()
-    bench.pool.note_workers(free=4, ahead=0)
-    assert 2 == len(bench.plan(slots=SLOTS))
 
-    bench.pool.note_workers(free=5, ahead=0)
+    bench.pool.note_workers(free=5, ahead=0, idle=5)
 
-    assert 1 == len(bench.plan(slots=SLOTS))
+    assert 3 == len(bench.plan(slots=SLOTS))
+    bench.pool.note_workers(free=5, ahead=0, idle=2)
+    assert () == bench.plan(slots=SLOTS)

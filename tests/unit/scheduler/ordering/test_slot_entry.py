@@ -69,7 +69,7 @@ def test_what_waits_for_no_slot_keeps_no_others_out() -> None:
         bench.run(bench.plan(1, slots=10), 20)
         rows = bench.plan(30, slots=10)
         bench.order.claimed([row.id for row in rows], bench.now_us)
-        bench.pool.note_workers(free=0, ahead=ahead)
+        bench.pool.note_workers(free=0, ahead=ahead, idle=0)
         queued.append(len(bench.plan(1000, slots=10)))
 
     assert [31 - 20, 31 - 10, 31] == queued
@@ -79,7 +79,7 @@ def test_free_slots_of_one_worker_are_filled_while_another_has_claimed_ahead() -
     """It could begin what the other one holds, but it does not have it."""
     bench = Bench()
     claimed_ahead(bench)
-    bench.pool.note_workers(free=3, ahead=11)
+    bench.pool.note_workers(free=3, ahead=11, idle=0)
 
     assert 3 == len(bench.plan(1000, slots=10))
 
