@@ -16,10 +16,6 @@ from fairlead_scheduler.ordering.reserve.places import Places, has_few_jobs
 _AnyLevel = Level[Account] | Level[Branch]
 _TurnOf = Callable[[_AnyLevel], int]
 """Returns the tag up to which newcomers may have their first turns at a level."""
-_LANES_MAX = 8
-"""With more lanes that wait, an account has not few jobs."""
-_LOOKED_AT = 64
-"""So many accounts with few jobs are looked at in one go: of some the jobs are long."""
 
 
 class _TagHeap:
@@ -201,21 +197,19 @@ class BlockedAccounts:
             return has_few_jobs(lane) and places.may_be_tried(lane)
 
         few = self._next(self._few, min(room, places.few_first), virtual, is_next, NEVER)
+        for lane in few:
+            places.few_first = False
+            self._let_begin(lane.account, virtual)
 
         def is_left(lane: Lane) -> bool:
             return lane not in few and places.may_be_tried(lane)
 
-        others = self._next(self._untried, room - len(few), virtual, is_left, turn)
-        for lane in few:
-            places.few_first = False
-            self._let_begin(lane.account, virtual)
-        return few + others
+        return few + self._next(self._untried, room - len(few), virtual, is_left, turn)
 
     def _let_begin(self, account: Account, virtual: int) -> None:
         """Let a newcomer that was put off have its first turn at V, if that is sooner."""
         start = virtual - self._lift + self.accounts[account]
-        is_out = account.key == OUT
-        if is_out and account.service.put_off and start < account.start:
+        if account.service.put_off and start < account.start:
             account.start = start
             self.moved(account)
 
@@ -231,9 +225,7 @@ class BlockedAccounts:
         members = self._level.members
         found: dict[Lane, None] = {}
         kept: list[tuple[int, Account]] = []
-        in_order = islice(
-            heap.in_order(self._tag_at), _LOOKED_AT if heap is self._few else None
-        )
+        in_order = heap.in_order(self._tag_at)
         while room > 0 and (entry := next(in_order, None)) is not None:
             tag, account = entry[0], members[entry[1]]
             if account.service.put_off and tag + self._lift > turn:
@@ -263,8 +255,7 @@ class BlockedAccounts:
         return any(not lane.in_flight for lane in self.lanes[account])
 
     def _has_few(self, account: Account) -> bool:
-        lanes = self.lanes[account]
-        return len(lanes) <= _LANES_MAX and any(has_few_jobs(lane) for lane in lanes)
+        return any(has_few_jobs(lane) for lane in self.lanes[account])
 
 
 class ShortJobReserve:
