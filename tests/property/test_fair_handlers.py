@@ -70,7 +70,10 @@ def test_an_honest_tenant_has_its_share_beside_handlers_that_do_harm(row: str) -
         "one at a time",
         "plain processes",
         "blocks the loop",
-        "extends for ever",
+        pytest.param(
+            "extends for ever",
+            marks=pytest.mark.xfail(strict=True, reason="p99 0.6 s: nobody knows it"),
+        ),
         "empty jobs",
     ],
 )
@@ -88,9 +91,10 @@ def test_a_quiet_tenant_waits_for_a_second_at_most_where_a_process_breaks(row: s
 
 
 def test_a_quiet_tenant_that_is_known_waits_for_no_job_that_extends_its_time() -> None:
-    """It has the slots that are kept, where one that nobody knows is tried.
+    """It has the slots that are kept. One that nobody knows is tried there behind the others.
 
-    Eighteen of 20 slots are taken for 2 s when two backlogged tenants and the quiet one begin.
+    Eighteen of 20 slots are taken for 2 s when two backlogged tenants and the quiet one begin:
+    one after the other they are tried, and those that are short by then go on there.
     """
     found = play(ATTACKS["extends for ever"], quiet_from_us=100 * MS)
 

@@ -11,7 +11,7 @@ from fairlead_scheduler.ordering.levels.accounts import Account, Branch
 from fairlead_scheduler.ordering.levels.level import NEVER, Level
 from fairlead_scheduler.ordering.levels.service import OUT, attained_by, lift, tag_increment
 from fairlead_scheduler.ordering.reserve.lane_turns import LaneTurns
-from fairlead_scheduler.ordering.reserve.places import Places, has_few_jobs
+from fairlead_scheduler.ordering.reserve.places import Places
 
 _AnyLevel = Level[Account] | Level[Branch]
 _TurnOf = Callable[[_AnyLevel], int]
@@ -74,17 +74,7 @@ class BlockedAccounts:
     slot-seconds; so it lifts all of them together.
     """
 
-    __slots__ = (
-        "_all",
-        "_few",
-        "_known",
-        "_level",
-        "_lift",
-        "_untried",
-        "accounts",
-        "lanes",
-        "turn",
-    )
+    __slots__ = ("_all", "_known", "_level", "_lift", "_untried", "accounts", "lanes", "turn")
 
     def __init__(self, branch: Branch) -> None:
         self.turn = branch.start
@@ -95,7 +85,6 @@ class BlockedAccounts:
         self.lanes: dict[Account, LaneTurns] = {}
         """The lanes of each that wait."""
         self._all, self._known, self._untried = _TagHeap(), _TagHeap(), _TagHeap()
-        self._few = _TagHeap()  # of the untried ones, those with few jobs
         self._lift = 0
 
     @property
@@ -106,7 +95,7 @@ class BlockedAccounts:
     @property
     def entries(self) -> int:
         """How many heap entries there are, stale ones included."""
-        return len(self._all) + len(self._known) + len(self._untried) + len(self._few)
+        return len(self._all) + len(self._known) + len(self._untried)
 
     def add(self, lane: Lane) -> None:
         """Take a lane in: beside those that wait with tags of V, and not ahead of them."""
@@ -129,15 +118,11 @@ class BlockedAccounts:
             self._known.put(self._tag(account), account)
         if self._is_untried(account):
             self._untried.put(self._tag(account), account)
-            if self._has_few(account):
-                self._few.put(self._tag(account), account)
-        if self.entries > 5 * len(self.accounts) + 64:
+        if self.entries > 4 * len(self.accounts) + 64:
             tags = {account: self._tag(account) for account in self.accounts}
             self._all.keep(tags)
             self._known.keep({x: tag for x, tag in tags.items() if not x.service.put_off})
-            untried = {x: tag for x, tag in tags.items() if self._is_untried(x)}
-            self._untried.keep(untried)
-            self._few.keep({x: tag for x, tag in untried.items() if self._has_few(x)})
+            self._untried.keep({x: tag for x, tag in tags.items() if self._is_untried(x)})
 
     def remove(self, lane: Lane) -> None:
         """Remove a lane; its account's tag is as far behind V as it stood behind it.
@@ -169,7 +154,13 @@ class BlockedAccounts:
             lift(account, self._lift - base)
 
     def next_lanes(
-        self, room: int, virtual: int, may_go: Callable[[Lane], bool], *, turn: int = NEVER
+        self,
+        room: int,
+        virtual: int,
+        may_go: Callable[[Lane], bool],
+        *,
+        turn: int = NEVER,
+        untried: bool = False,
     ) -> list[Lane]:
         """Return lanes of the accounts with the smallest tags: unblock them.
 
@@ -180,49 +171,9 @@ class BlockedAccounts:
             virtual: V of the branch.
             may_go: Whether a lane is one of those that are asked for.
             turn: A newcomer with a larger tag than this has not its turn yet.
+            untried: Whether only lanes are that may be tried in the reserve.
         """
-        return self._next(self._all, room, virtual, may_go, turn)
-
-    def next_to_try(
-        self, room: int, virtual: int, places: Places, *, turn: int = NEVER
-    ) -> list[Lane]:
-        """Return lanes to be tried in the reserve: unblock them.
-
-        After one with many jobs one with few is next, if there is one. Newcomers with backlogs
-        would keep it waiting, for a trial of each of them. It need not have its first turn yet
-        either, which is as much later as the long jobs take.
-        """
-
-        def is_next(lane: Lane) -> bool:
-            return has_few_jobs(lane) and places.may_be_tried(lane)
-
-        few = self._next(self._few, min(room, places.few_first), virtual, is_next, NEVER)
-        for lane in few:
-            places.few_first = False
-            self._let_begin(lane.account, virtual)
-
-        def is_left(lane: Lane) -> bool:
-            return lane not in few and places.may_be_tried(lane)
-
-        return few + self._next(self._untried, room - len(few), virtual, is_left, turn)
-
-    def _let_begin(self, account: Account, virtual: int) -> None:
-        """Let a newcomer that was put off have its first turn at V, if that is sooner."""
-        start = virtual - self._lift + self.accounts[account]
-        if account.service.put_off and start < account.start:
-            account.start = start
-            self.moved(account)
-
-    def _next(
-        self,
-        heap: _TagHeap,
-        room: int,
-        virtual: int,
-        may_go: Callable[[Lane], bool],
-        turn: int,
-    ) -> list[Lane]:
-        """Return lanes of accounts of one heap, as `next_lanes` does of all."""
-        members = self._level.members
+        heap, members = self._untried if untried else self._all, self._level.members
         found: dict[Lane, None] = {}
         kept: list[tuple[int, Account]] = []
         in_order = heap.in_order(self._tag_at)
@@ -239,8 +190,7 @@ class BlockedAccounts:
             found |= dict.fromkeys(lanes)
             room -= any(lane.heads.ready for lane in lanes)
         for tag, account in kept:
-            if heap is not self._few or self._has_few(account):
-                heap.put(tag, account)
+            heap.put(tag, account)
         return list(found)
 
     def _tag_at(self, index: int) -> int | None:
@@ -253,9 +203,6 @@ class BlockedAccounts:
 
     def _is_untried(self, account: Account) -> bool:
         return any(not lane.in_flight for lane in self.lanes[account])
-
-    def _has_few(self, account: Account) -> bool:
-        return any(has_few_jobs(lane) for lane in self.lanes[account])
 
 
 class ShortJobReserve:
@@ -403,8 +350,12 @@ class ShortJobReserve:
         for branch in sorted(tried, key=self._turn_of) if room > 0 else ():
             if branch.service.put_off and branch.start > turn:
                 continue
-            lanes = self._branches[branch].next_to_try(
-                room - len(found), virtual_in(branch), places, turn=turn_of(branch.accounts)
+            lanes = self._branches[branch].next_lanes(
+                room - len(found),
+                virtual_in(branch),
+                places.may_be_tried,
+                turn=turn_of(branch.accounts),
+                untried=True,
             )
             self._take_turn(branch, lanes)
             found += lanes

@@ -36,8 +36,7 @@ class Places:
     """The jobs in flight that may be long, and the places that there are for them.
 
     There are as many places as unreserved slots. When all of them are taken, lanes that have
-    shown nothing are tried in half of the reserve, one job each. In turns it is one with few
-    jobs and whoever has the smallest tag, so that neither waits for all of the other.
+    shown nothing are tried in half of the reserve, one job each.
     """
 
     __slots__ = (
@@ -46,7 +45,6 @@ class Places:
         "_trial_places",
         "_waiting",
         "_waiting_trials",
-        "few_first",
         "long",
         "longer_us",
         "total",
@@ -72,8 +70,6 @@ class Places:
         """Jobs that take a place because their lanes have not shown to be short."""
         self.trials: set[int] = set()
         """First jobs of lanes, which take a slot of the reserve."""
-        self.few_first = True
-        """Whether a lane with few jobs is tried next: none was since one that had many."""
         self.turned_down: set[Lane] = set()
         """Lanes that had their turn in this plan, and whose next job may not go. None of them
         may before the next plan, for that only takes places."""
@@ -206,7 +202,6 @@ class Places:
             self.unproven.update(dict.fromkeys(job_ids, lane))
         elif kind == TRIED:
             self.trials.update(job_ids)
-            self.few_first = not has_few_jobs(lane)
 
     def _placed(self, lane: Lane) -> int:
         """Return how many of a lane's jobs in flight have places."""
@@ -224,12 +219,7 @@ class Places:
 
 def _may_all_be_long(lane: Lane) -> bool:
     """Whether a lane of which no job has ended since it was idle could fill the slots."""
-    return not lane.mean.samples or not has_few_jobs(lane)
-
-
-def has_few_jobs(lane: Lane) -> bool:
-    """Whether a lane is quiet, as far as is known."""
-    return lane.in_flight + len(lane.heads.ready) <= _QUIET_MAX
+    return not lane.mean.samples or lane.in_flight + len(lane.heads.ready) > _QUIET_MAX
 
 
 def find_places(
