@@ -20,7 +20,7 @@ _SLOTS = 20
 def test_others_run_while_a_transaction_holds_as_many_jobs_as_there_are_slots(
     some_fleet: Fleet,
 ) -> None:
-    """What it holds has run, or is in the queue; none of it has a slot, or gets one."""
+    """What it holds has run, and has no slot."""
     fleet = some_fleet
     fleet.scheduler()
     fleet.worker(concurrency=_SLOTS)
