@@ -2,11 +2,14 @@
 
 import os
 import select
+import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from time import monotonic
+
+from fairlead.runtime.wakeup import Wakeup
 
 Rest = Callable[[float], bool]
 """Rests so many seconds; true: sooner, since the key was pressed."""
@@ -28,9 +31,24 @@ def watched() -> Generator[Rest]:
     former = termios.tcgetattr(terminal)
     tty.setcbreak(terminal)
     try:
-        yield lambda seconds: _pressed(terminal, seconds)
+        with _signals() as signals:
+            yield lambda seconds: _pressed(terminal, signals, seconds)
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, former)
+
+
+@contextmanager
+def _signals() -> Generator[Wakeup]:
+    """Yield what each signal wakes, also one that comes just before the wait.
+
+    That one would interrupt no system call, and Python's handler would run after the rest.
+    """
+    with closing(Wakeup()) as wakeup:
+        former = signal.set_wakeup_fd(wakeup.signal_descriptor(), warn_on_full_buffer=False)
+        try:
+            yield wakeup
+        finally:
+            signal.set_wakeup_fd(former)
 
 
 def no_key(seconds: float) -> bool:
@@ -50,11 +68,12 @@ def _own_terminal() -> int | None:
         return None
 
 
-def _pressed(terminal: int, seconds: float) -> bool:
+def _pressed(terminal: int, signals: Wakeup, seconds: float) -> bool:
     """Wait so long for the key and pass others over; a terminal that is gone ends it too."""
     until = monotonic() + seconds
     while (left := until - monotonic()) > 0:
-        if select.select([terminal], [], [], left)[0]:
+        signals.wait(left, beside=terminal)
+        if select.select([terminal], [], [], 0)[0]:
             try:
                 keys = os.read(terminal, 1024)
             except OSError:
