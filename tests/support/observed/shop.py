@@ -62,7 +62,12 @@ async def hang(_job: fairlead.Job) -> None:
 
 @tasks.handler("crash", timeout=10)
 def crash(_job: fairlead.Job) -> None:
-    """Kill its own process, as a fault in a library's C code does."""
+    """Kill its own process, as a fault in a library's C code does, after some work.
+
+    The work is longer than a worker takes to say that the kind runs alone, so that who pauses
+    the queue then finds no job at its last attempt.
+    """
+    time.sleep(2)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
