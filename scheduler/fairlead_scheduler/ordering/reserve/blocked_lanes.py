@@ -98,7 +98,11 @@ class BlockedAccounts:
         return len(self._all) + len(self._known) + len(self._untried)
 
     def add(self, lane: Lane) -> None:
-        """Take a lane in: beside those that wait with tags of V, and not ahead of them."""
+        """Take a lane in: beside those that wait with tags of V, and not ahead of them.
+
+        An account that is behind V, because it was unblocked and had no turn, is lifted alone:
+        the others have been lifted with V meanwhile.
+        """
         account = lane.account
         lanes = self.lanes.get(account)
         if lanes is None:
@@ -108,7 +112,8 @@ class BlockedAccounts:
             first = self._known.first(self._tag_at)
             if first is not None:
                 self._lift = max(self._lift, self._level.virtual - first[0])
-            self.accounts[account] = self._lift
+            behind = 0 if account.active else self._level.virtual - account.start
+            self.accounts[account] = self._lift - max(0, behind)
         self.moved(account)
 
     def moved(self, account: Account) -> None:
