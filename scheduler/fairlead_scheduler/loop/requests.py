@@ -65,9 +65,11 @@ class Requests:
 
     def set_idle(self, *, idle: bool) -> None:
         """Sweep less often while idle, and often again as soon as something happens."""
-        if self.idle and not idle:
+        was, self.idle = self.idle, idle
+        if was and not idle:
+            # They choose their next rest by what is set above.
             self._call("promote")
-        self.idle = idle
+            self._call("settle_batches")
 
     def steal(self) -> None:
         """Steal the attempts of dead workers: one has just been marked dead."""
