@@ -4,6 +4,7 @@
 * `time_line` draws a job's life.
 * `health` says in one sentence whether something is wrong, and what to look at first.
 * `fairness` compares what tenants had with what they were entitled to.
+* `bulk` is what is done to many jobs, step by step.
 * `drawing` is the arithmetic of bars and lines; `words` are the filters of the templates.
 
 Begin with `waiting`.

@@ -10,7 +10,12 @@ from fairlead.db.connect import Address, connect
 from fairlead_console.reads.moments import ask
 
 ROLE: Final = "fairlead_operator"
-_SETTINGS = {"role": ROLE, "statement_timeout": "'5s'", "lock_timeout": "'2s'", "jit": "off"}
+SETTINGS: Final = {
+    "role": ROLE,
+    "statement_timeout": "'5s'",
+    "lock_timeout": "'2s'",
+    "jit": "off",
+}
 
 Verb = Literal["cancel", "retry", "pause", "resume"]
 
@@ -32,7 +37,7 @@ class Acts:
             Unreachable: with one sentence that says why.
             psycopg.Error: the database refused it.
         """
-        session = connect(self._address, name="console", more=_SETTINGS)
+        session = connect(self._address, name="console", more=SETTINGS)
         try:
             with session.transaction():
                 ask(session, "act_as", {"actor": actor, "reason": reason})

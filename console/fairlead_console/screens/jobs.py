@@ -1,6 +1,6 @@
 """The list of jobs: filters, counts of states, and pages from one job's id to the next."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 from fairlead.inspection import jobs
 from fairlead.inspection.jobs import State
 from fairlead.inspection.rows import Row
+from fairlead_console.pages.bulk import Alike, Verb
 from fairlead_console.pages.values import Count
 from fairlead_console.reads import moments
+from fairlead_console.reads.many import UNFINISHED
 from fairlead_console.screens.source import Source
 
 _PAGE = 50
@@ -38,6 +40,8 @@ class JobsPage:
     next_href: str | None
     first_href: str | None
     """The first page, where this is a later one."""
+    at_once: tuple[tuple[str, str], ...]
+    """What can be done to all that are like these, with where it is asked for."""
     left_out: str
     """At what was looked, where older jobs could belong here as well; else empty."""
     now: datetime
@@ -86,8 +90,23 @@ def read(source: Source, wanted: jobs.Filter) -> JobsPage:
         ),
         next_href=None if last is None else href(wanted, state=wanted.state, before=last),
         first_href=None if wanted.before is None else href(wanted, state=wanted.state),
+        at_once=_at_once(wanted),
         left_out=listed.left_out,
         now=datetime.now(UTC),
+    )
+
+
+def _at_once(wanted: jobs.Filter) -> tuple[tuple[str, str], ...]:
+    """Return what can be done to all jobs of a queue, tenant or kind, whatever their state."""
+    alike = Alike(wanted.queue, wanted.tenant, wanted.kind)
+    offers: tuple[tuple[Verb, str, Collection[State | None]], ...] = (
+        ("cancel", "Cancel all unfinished jobs like that", (None, *UNFINISHED)),
+        ("retry", "Run all failed jobs like that again", (None, State.FAILED)),
+    )
+    return tuple(
+        (said, f"/jobs/all/{verb}?{alike.query}")
+        for verb, said, states in offers
+        if wanted.state in states and not alike.refusal(verb)
     )
 
 

@@ -8,6 +8,7 @@ that only such a page shows. The token is made from what every replica knows, so
 import hashlib
 import hmac
 import secrets
+from functools import partial
 from time import time
 from typing import Final
 from urllib.parse import parse_qs, quote, urlsplit
@@ -20,6 +21,8 @@ from starlette.routing import Route
 
 from fairlead.db.connect import conninfo
 from fairlead.inspection.formats import ID_MAX
+from fairlead_console.pages.bulk import Run
+from fairlead_console.reads import many
 from fairlead_console.reads.acts import Acts, Verb
 from fairlead_console.settings import ConsoleSettings
 from fairlead_console.web.access import PERSON
@@ -27,6 +30,8 @@ from fairlead_console.web.access import PERSON
 _BODY_MAX: Final = 8192
 _HOURS_VALID = 12
 _REASON_MAX = 500
+_STEP_SECONDS = 1.0
+"""For how long a step of what is done to many jobs goes on."""
 _HERE = "somebody at this machine's console"
 """Who acts where nobody logs in."""
 
@@ -70,14 +75,14 @@ class Acting:
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a job."""
-        form = await self._form(request)
+        form = await self.form(request)
         number = _job(request)
         answer = await self._do("cancel", {"id": number}, request, form)
         return _back(f"/jobs/{number}", str(answer))
 
     async def retry(self, request: Request) -> Response:
         """Run a job again, and lead to the one that does."""
-        form = await self._form(request)
+        form = await self.form(request)
         answer = await self._do("retry", {"id": _job(request)}, request, form)
         if answer is None:
             return _back(f"/jobs/{_job(request)}", "unknown")
@@ -85,7 +90,7 @@ class Acting:
 
     async def pause(self, request: Request) -> Response:
         """Pause a queue; a reason is wanted, for whoever finds it paused."""
-        form = await self._form(request)
+        form = await self.form(request)
         if not form.get("queue") or not form.get("reason", "").strip():
             raise HTTPException(400, "Say which queue, and why")
         await self._do("pause", {"queue": form["queue"]}, request, form)
@@ -93,7 +98,7 @@ class Acting:
 
     async def resume(self, request: Request) -> Response:
         """End a pause."""
-        form = await self._form(request)
+        form = await self.form(request)
         values: dict[str, object] = {
             "queue": form.get("queue", ""),
             "tenant": form.get("tenant"),
@@ -101,12 +106,18 @@ class Acting:
         was = await self._do("resume", values, request, form)
         return _back("/queues", "resumed" if was else "was-not")
 
+    async def go_on(self, run: Run, request: Request) -> Run:
+        """Do some of what a form of somebody who may act asks for; return how far it is."""
+        assert self._address is not None
+        do = partial(many.go_on, self._address, run, actor=_actor(request))
+        return await run_in_threadpool(do, seconds=_STEP_SECONDS)
+
     def _may(self, request: Request) -> bool:
         if self._address is None:
             return False
         return self._settings.is_open or request.scope[PERSON] in self._settings.operators
 
-    async def _form(self, request: Request) -> dict[str, str]:
+    async def form(self, request: Request) -> dict[str, str]:
         """Return the fields of a request that may change something.
 
         Raises:
@@ -133,7 +144,7 @@ class Acting:
     ) -> object:
         assert self._address is not None
         acts = Acts(self._address)
-        actor = request.scope[PERSON] or _HERE
+        actor = _actor(request)
         reason = form.get("reason", "").strip()[:_REASON_MAX]
         return await run_in_threadpool(acts.do, verb, values, actor=actor, reason=reason)
 
@@ -155,6 +166,10 @@ class Acting:
             hmac.compare_digest(given, self._token(request, now - ago).encode())
             for ago in range(_HOURS_VALID)
         )
+
+
+def _actor(request: Request) -> str:
+    return request.scope[PERSON] or _HERE
 
 
 def _hour() -> int:

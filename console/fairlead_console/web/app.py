@@ -5,7 +5,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -19,6 +19,7 @@ from fairlead_console.web import changes
 from fairlead_console.web.access import Access
 from fairlead_console.web.acting import SAID, Acting
 from fairlead_console.web.answers import Guarded, Pages
+from fairlead_console.web.bulk import Bulk
 from fairlead_console.web.records import Records
 
 _KNOWN = (HTTPException, Unreachable, Unusable, Busy, psycopg.Error, Exception)
@@ -41,20 +42,24 @@ class Console:
     def app(self) -> ASGIApp:
         """Return the application; its guards are outside of what answers for mistakes."""
         inner = Starlette(
-            routes=[
-                Route("/", self.overview),
-                Route("/jobs", self.jobs),
-                Route("/jobs/find", self.find),
-                Route("/jobs/{id:int}", self.job),
-                Route("/tenants", self.tenants),
-                *Records(self._source, self._pages, self._acting).routes(),
-                *self._acting.routes(),
-                Route("/changes", self.changes),
-                Mount("/static", StaticFiles(packages=[("fairlead_console.web", "static")])),
-            ],
-            exception_handlers=dict.fromkeys(_KNOWN, self.wrong),
+            routes=self.routes(), exception_handlers=dict.fromkeys(_KNOWN, self.wrong)
         )
         return Guarded(Access(inner, self._settings))
+
+    def routes(self) -> list[BaseRoute]:
+        """Return every address that is answered."""
+        return [
+            Route("/", self.overview),
+            Route("/jobs", self.jobs),
+            Route("/jobs/find", self.find),
+            Route("/jobs/{id:int}", self.job),
+            Route("/tenants", self.tenants),
+            *Records(self._source, self._pages, self._acting).routes(),
+            *self._acting.routes(),
+            *Bulk(self._source, self._pages, self._acting).routes(),
+            Route("/changes", self.changes),
+            Mount("/static", StaticFiles(packages=[("fairlead_console.web", "static")])),
+        ]
 
     def overview(self, request: Request) -> Response:
         """Answer with what needs attention first."""
@@ -64,7 +69,8 @@ class Console:
     def jobs(self, request: Request) -> Response:
         """Answer with the newest jobs that pass the filters."""
         page = jobs.read(self._source, jobs.asked(request.query_params))
-        return self._pages.render(request, "jobs.html", section="jobs", page=page)
+        token = self._acting.offer(request)
+        return self._pages.render(request, "jobs.html", section="jobs", page=page, token=token)
 
     def find(self, request: Request) -> Response:
         """Lead to the job of the number that was typed, or to the list."""

@@ -18,9 +18,40 @@
     live.addEventListener("click", toggleLive);
     showLive();
   }
-  document.addEventListener("htmx:beforeRequest", (event) => { if (!follows()) event.preventDefault(); });
-  // An answer that says what is wrong replaces the page's part as well.
-  document.addEventListener("htmx:beforeSwap", (event) => { event.detail.shouldSwap = true; });
+  const isStep = (event) => event.detail.elt.id === "step";
+  document.addEventListener("htmx:beforeRequest", (event) => { if (!isStep(event) && !follows()) event.preventDefault(); });
+  // An answer that says what is wrong replaces the page's part as well; but what a step has told so far stays.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const failed = event.detail.xhr.status >= 400;
+    if (failed && event.detail.target.id === "bulk") halt(true);
+    else event.detail.shouldSwap = true;
+  });
+
+  // What is done to many jobs goes on by itself, step by step, until somebody stops it.
+  let halted = false;
+  const by = (id) => document.getElementById(id);
+  const showStep = () => {
+    const goes = by("step") !== null;
+    if (by("step-stop")) by("step-stop").hidden = halted || !goes;
+    if (!goes) return;
+    by("step-on").hidden = !halted;
+    if (halted) by("far-said").textContent = "Stopped";
+  };
+  const halt = (failed) => {
+    halted = true;
+    showStep();
+    if (by("step")) by("step-failed").hidden = !failed;
+  };
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (!isStep(event)) return;
+    const asked = event.detail.requestConfig.triggeringEvent;
+    if (asked && asked.type === "submit") halted = false;
+    if (halted) event.preventDefault();
+  });
+  document.addEventListener("htmx:sendError", (event) => { if (isStep(event)) halt(true); });
+  document.addEventListener("htmx:afterSettle", showStep);
+  document.addEventListener("click", (event) => { if (event.target instanceof Element && event.target.id === "step-stop") halt(false); });
+  showStep();
 
   // What a reader has opened stays open when the page is drawn anew.
   if (window.Idiomorph) {
