@@ -247,8 +247,9 @@ def finish(
     *,
     outcome: str = "succeeded",
     lock_timeout: str = "10s",
+    run_us: int = 1000,
 ) -> tuple[int, ...]:
-    """End attempts for good in one batch; return the jobs whose token held.
+    """End attempts for good in one batch, as run for so long; return the jobs whose token held.
 
     It waits for a locked row as long as a test does; with a lock timeout of 0 as long as
     the statement itself says.
@@ -262,7 +263,7 @@ def finish(
             "outcomes": [outcome] * len(batch),
             "results": None,
             "errors": None,
-            "run_us": integers([1000] * len(batch)),
+            "run_us": integers([run_us] * len(batch)),
         },
     )
     held = {row[0] for row in rows.fetchall()}

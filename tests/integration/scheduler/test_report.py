@@ -84,7 +84,8 @@ def test_two_tenants_under_load_are_shown_within_five_percent(
 
     assert found is not None
     assert 2 == found["jain_tenants"]
-    assert cast("float", found["jain"]) > 0.995
+    # With both shares five points off, as far as they may be below, it is 0.985.
+    assert cast("float", found["jain"]) > 0.985
     assert [("light", 1.0), ("heavy", 3.0)] == [row[:2] for row in rows]
     for _, weight, share, entitled, lag, had, out, blocked, wait in rows:
         assert abs(share - weight / 4) < 0.05
