@@ -147,8 +147,7 @@ def running(
             )
             leaving.enter_context(pages)
         leaving.enter_context(stopping(stop=stop, again=again or threading.Event()))
-        former = signal.set_wakeup_fd(wakeup.signal_descriptor(), warn_on_full_buffer=False)
-        leaving.callback(signal.set_wakeup_fd, former)
+        leaving.enter_context(wakeup.by_signals())
         yield
 
 

@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
@@ -31,24 +30,10 @@ def watched() -> Generator[Rest]:
     former = termios.tcgetattr(terminal)
     tty.setcbreak(terminal)
     try:
-        with _signals() as signals:
+        with closing(Wakeup()) as signals, signals.by_signals():
             yield lambda seconds: _pressed(terminal, signals, seconds)
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, former)
-
-
-@contextmanager
-def _signals() -> Generator[Wakeup]:
-    """Yield what each signal wakes, also one that comes just before the wait.
-
-    That one would interrupt no system call, and Python's handler would run after the rest.
-    """
-    with closing(Wakeup()) as wakeup:
-        former = signal.set_wakeup_fd(wakeup.signal_descriptor(), warn_on_full_buffer=False)
-        try:
-            yield wakeup
-        finally:
-            signal.set_wakeup_fd(former)
 
 
 def no_key(seconds: float) -> bool:

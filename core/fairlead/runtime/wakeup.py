@@ -2,8 +2,9 @@
 
 import contextlib
 import select
+import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 _SELECTABLE = 1024
 """`select` accepts descriptors below this one."""
@@ -21,9 +22,18 @@ class Wakeup:
         """Return the descriptor to wait for."""
         return self._reader.fileno()
 
-    def signal_descriptor(self) -> int:
-        """Return the descriptor for `signal.set_wakeup_fd`."""
-        return self._writer.fileno()
+    @contextlib.contextmanager
+    def by_signals(self) -> Generator[None]:
+        """Within the block every signal wakes it, also one that comes just before a wait.
+
+        That one interrupts no system call, so without this Python's handler runs after the
+        wait. Only the main thread may enter.
+        """
+        former = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(former)
 
     def wake(self) -> None:
         """End the current wait, or the next one."""

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import resource
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -81,11 +82,20 @@ def test_a_wakeup_without_a_waiter_never_blocks_its_sender(wakeup: Wakeup) -> No
     assert not heard(wakeup)
 
 
-def test_a_signals_descriptor_wakes_it(wakeup: Wakeup) -> None:
-    """`signal.set_wakeup_fd` writes a byte to it."""
-    os.write(wakeup.signal_descriptor(), b"\x0f")
+def test_a_signal_wakes_it_within_the_block_alone(wakeup: Wakeup) -> None:
+    """Whatever its handler does."""
+    former = signal.signal(signal.SIGUSR1, lambda _number, _frame: None)
+    try:
+        with wakeup.by_signals():
+            signal.raise_signal(signal.SIGUSR1)
+        within = heard(wakeup)
+        wakeup.clear()
+        signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, former)
 
-    assert heard(wakeup)
+    assert within
+    assert not heard(wakeup)
 
 
 def test_a_connection_among_thousands_of_files_is_waited_for(
