@@ -1,5 +1,7 @@
 """What went wrong, as one sentence: the field, its value where it is known, and the fix."""
 
+from pathlib import Path
+
 import psycopg
 from psycopg import errors
 from pydantic import ValidationError
@@ -52,8 +54,7 @@ def sentence(error: Exception) -> str | None:
     if isinstance(error, CommandError | UnfitDatabase | TablesLocked | Unverified):
         return str(error)
     if isinstance(error, Unreachable):
-        where = "" if "FAIRLEAD_" in str(error) else "; FAIRLEAD_DATABASE_URL says where it is"
-        return f"{error}{where}"
+        return f"{error}{_where_it_is(str(error))}"
     if isinstance(error, ValidationError):
         return explain(error)
     if isinstance(error, UnicodeError):
@@ -61,6 +62,14 @@ def sentence(error: Exception) -> str | None:
     if isinstance(error, psycopg.Error):
         return _of_the_database(error)
     return extras.sentence(error) if isinstance(error, ModuleNotFoundError) else None
+
+
+def _where_it_is(said: str) -> str:
+    if "FAIRLEAD_" in said:
+        return ""
+    if Path(".fairlead").is_dir():
+        return "; set FAIRLEAD_DATABASE_URL to the URL that `fairlead dev` prints here"
+    return "; FAIRLEAD_DATABASE_URL says where it is"
 
 
 def _of_the_database(error: psycopg.Error) -> str:

@@ -142,7 +142,8 @@ class PayloadType:
             return TypeAdapter(cast("type[object]", _modern(wanted, ())))
         except Exception as error:
             said = str(error).splitlines()[0] if str(error) else type(error).__name__
-            hint = _GIVEN_HINT if self._arguments else ""
+            given = bool(self._arguments) and not isinstance(error, NameError)
+            hint = _GIVEN_HINT if given else ""
             raise ValueError(
                 f"the types of {self._kind!r} cannot be used to check its payload: {said}{hint}"
             ) from error

@@ -30,7 +30,8 @@ LISTED = """
 @asynccontextmanager
 async def lifespan(_app: FastAPI) -> AsyncGenerator[dict[str, object]]:
     """Have connections for as long as the application runs."""
-    async with AsyncConnectionPool(os.environ["FAIRLEAD_DATABASE_URL"]) as pool:
+    url, check = os.environ["FAIRLEAD_DATABASE_URL"], AsyncConnectionPool.check_connection
+    async with AsyncConnectionPool[AsyncConnection](url, check=check) as pool:
         yield {"pool": pool}
 
 

@@ -25,7 +25,9 @@ T = TypeVar("T")
 
 Kind = Annotated[str, typer.Argument(help="The handler's name.")]
 Payload = Annotated[str, typer.Argument(help="JSON, or - to read it from standard input.")]
-Queue = Annotated[str, typer.Option(help="The queue.")]
+Queue = Annotated[
+    str, typer.Option(help="The queue; the one that the handler names is not known here.")
+]
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Priority = Annotated[
     int,

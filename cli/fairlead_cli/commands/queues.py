@@ -63,6 +63,9 @@ POOLED_COLUMNS = (
 def queues(*, as_json: tables.AsJson = False) -> None:
     """Show every queue with unfinished work. A `+` says that counting stopped there.
 
+    Running is what workers have taken, which is a little more than they have slots: see
+    `fairlead workers list` for what they hold and have not begun.
+
     Where the policy in force has pools, `pool` is the one that serves the queue; `none` (null
     in JSON): no pool does, and its jobs wait.
     """

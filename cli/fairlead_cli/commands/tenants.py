@@ -51,8 +51,9 @@ def tenants(
 ) -> None:
     """Show the tenants with most work and their slot shares.
 
-    A `+` says that counting stopped there. Shares are of the last minute. A lag is in
-    slot-seconds: below zero, a tenant has had less than its share.
+    A `+` says that counting stopped there. Running is what workers have taken, begun or not.
+    Shares are of the last minute. A lag is in slot-seconds: below zero, a tenant has had less
+    than its share.
     """
     if context.invoked_subcommand is not None:
         return

@@ -76,13 +76,14 @@ def workers(context: typer.Context, *, as_json: tables.AsJson = False) -> None:
 def list_workers(
     *,
     all_of_them: Annotated[
-        bool, typer.Option("--all", help="Include those that died more than an hour ago.")
+        bool, typer.Option("--all", help="Include those that ended more than an hour ago.")
     ] = False,
     as_json: tables.AsJson = False,
 ) -> None:
     """List workers, their leases, and the jobs that they run and hold.
 
-    They hold jobs that they have taken and that no slot is free for yet.
+    They hold jobs that they have taken and that no slot is free for yet. One that has ended is
+    dead, also when it ended by itself and in good order.
     """
     with session() as connection:
         dead_seconds = None if all_of_them else _DEAD_SECONDS

@@ -64,6 +64,7 @@ def dev(  # noqa: PLR0913 - each is an option of the command
         reload=reload,
         console_port=console_port,
     )
+    options.refuse_without_module(app)
     with _refusing(terminal):
         running.run(wanted, terminal, data_dir=data_dir, port=port)
 

@@ -1,5 +1,7 @@
 """The options of `fairlead dev`, and what is refused before anything starts."""
 
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +21,18 @@ def _names_an_attribute(app: str | None) -> str | None:
     if not module or not attribute:
         raise typer.BadParameter(f"'{app}' must be module:attribute, such as shop.jobs:tasks")
     return app
+
+
+def refuse_without_module(app: str) -> None:
+    """Refuse, before anything starts, an application that no folder holds."""
+    module = app.partition(":")[0]
+    package = module.partition(".")[0]
+    if not package or not (PathFinder.find_spec(package, [""]) or find_spec(package)):
+        raise typer.BadParameter(
+            f"'{app}' is in no folder that Python searches: start this in the one that holds "
+            f"{package or module}",
+            param_hint="'--app'",
+        )
 
 
 App = Annotated[

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from io import StringIO
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -180,6 +181,22 @@ def test_doctor_setup_without_a_database_still_looks_at_the_settings(
     assert said.err == (
         'fairlead: cannot reach the database: connection to server at "127.0.0.1", port 1 '
         "failed: Connection refused; FAIRLEAD_DATABASE_URL says where it is\n"
+    )
+
+
+def test_a_project_with_a_database_of_its_own_is_told_to_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a terminal in which nobody has exported what `fairlead dev` printed."""
+    (tmp_path / ".fairlead").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://u@127.0.0.1:1/x")
+
+    code = run(["queues"])
+
+    assert 2 == code
+    assert capsys.readouterr().err.endswith(
+        "; set FAIRLEAD_DATABASE_URL to the URL that `fairlead dev` prints here\n"
     )
 
 

@@ -12,6 +12,8 @@ BAD_COMMANDS = [
     (["jobs", "list", "--limit=x"], "not 'x' (see `fairlead jobs list --help`)"),
     (["jobs", "lits"], "(see `fairlead jobs --help`)"),
     (["dev", "--app", "jobs"], "'jobs' must be module:attribute"),
+    (["dev", "--app", "no_such.jobs:tasks"], "start this in the one that holds no_such"),
+    (["dev", "--app", ".jobs:tasks"], "start this in the one that holds .jobs"),
     (["schedules", "--json", "list"], "`fairlead schedules list --json`"),
     (["workers", "--json", "list"], "`fairlead workers list --json`"),
     (["autoscaler", "--json", "explain", "mail"], "`fairlead autoscaler explain POOL --json`"),

@@ -147,6 +147,7 @@ def test_a_database_that_is_not_for_this_is_refused(
     """One sentence and exit code 2; nothing is started or changed."""
     db.execute(change.encode())
 
+    (tmp_path / "devapp.py").touch()
     done = dev_command("--app", "devapp:tasks", folder=tmp_path, own=database_url)
 
     refused(done, said)
@@ -165,10 +166,11 @@ def test_what_cannot_be_used_is_one_sentence(
     tmp_path: Path, own: str, words: tuple[str, ...], said: str
 ) -> None:
     """A database that does not answer, or is not the only one that is named."""
+    (tmp_path / "devapp.py").touch()
     done = dev_command("--app", "devapp:tasks", *words, folder=tmp_path, own=own)
 
     refused(done, said)
-    assert [] == list(tmp_path.iterdir())
+    assert ["devapp.py"] == [each.name for each in tmp_path.iterdir()]
 
 
 def test_a_project_that_cannot_hold_the_folder_is_one_sentence() -> None:

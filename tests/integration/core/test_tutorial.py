@@ -94,6 +94,9 @@ def test_the_tutorial_does_what_it_says(reader: Reader) -> None:
         said = reader.types(f"{shell} <<'END'\n{section(4, 'sql')[0]}END")
         assert "INSERT 0 1" in said
         assert GREETED in said
+        reader.writes("order.py", section(4, "python")[0])
+        reader.types(section(4)[1])
+        assert GREETED in succeeded(reader, "fairlead jobs show 3")
         flooded(reader)
         unhandled(reader)
 

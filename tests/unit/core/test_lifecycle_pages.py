@@ -21,9 +21,13 @@ class _Client:
     """What a library that is not installed here opens and closes."""
 
     opened = 0
+    check_connection = None
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, check: None = None) -> None:
         pass
+
+    def __class_getitem__(cls, _of: object) -> type[Self]:
+        return cls
 
     async def __aenter__(self) -> Self:
         _Client.opened += 1

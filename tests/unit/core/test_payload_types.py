@@ -224,6 +224,18 @@ def test_annotations_may_be_text_and_name_what_comes_later() -> None:
         tasks.check()
 
 
+def test_a_name_that_is_not_there_is_no_question_of_the_lifespan() -> None:
+    """The sentence ends with the name, also where there are arguments."""
+    tasks = fairlead.Tasks()
+
+    @tasks.handler
+    def unknown(_job: fairlead.Job, _to: "NoSuchType") -> None:  # type: ignore[name-defined]  # noqa: F821 - so it is
+        raise AssertionError
+
+    with pytest.raises(ValueError, match=r"name 'NoSuchType' is not defined$"):
+        tasks.check()
+
+
 class Late(BaseModel):
     """A model that is defined after the handler."""
 

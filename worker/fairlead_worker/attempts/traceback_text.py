@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TypeAlias, cast
 
+from fairlead.errors import InvalidPayload
 from fairlead.runtime.code_places import is_installed, is_standard, package_of
 
 ERROR_BYTES_MAX = 4096
@@ -185,7 +186,8 @@ def _without_callers(error: BaseException | None) -> list[_Frame]:
         for at, (frame, _) in enumerate(walked):
             if not is_caller(frame):
                 return walked[at:]
-    return walked
+    # How we look at a payload tells nobody what is wrong with it; a bug of ours has its frames.
+    return [] if isinstance(error, InvalidPayload) else walked
 
 
 def _is_ours(frame: FrameType) -> bool:

@@ -90,8 +90,9 @@ def unhandled(found: Sequence[Unhandled]) -> Iterator[Finding]:
             fix=(
                 shell(
                     f"fairlead jobs list --kind {_word(each.kind)} --state scheduled  "
-                    f"# deploy a worker that has it, or fairlead jobs cancel --kind"
+                    "# deploy a worker that has it"
                 ),
+                shell(f"fairlead jobs cancel --kind {_word(each.kind)}  # or give them up"),
             ),
         )
 

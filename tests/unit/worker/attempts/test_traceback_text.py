@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import fairlead
+from fairlead.errors import InvalidPayload
 from fairlead.inspection import error_chain
+from fairlead.job import Job
+from fairlead.payload_types import PayloadType
 from fairlead_worker.attempts import outcome
 from fairlead_worker.attempts.traceback_text import ERROR_BYTES_MAX, describe
 
@@ -263,6 +266,20 @@ def test_an_error_of_fairlead_alone_keeps_its_frames() -> None:
         read()
 
     assert "in read" in describe(caught.value.with_traceback(caught.tb.tb_next))
+
+
+def test_a_payload_that_does_not_fit_has_no_frames_of_fairlead() -> None:
+    """How it was looked at says nothing of what is wrong with it."""
+    with pytest.raises(InvalidPayload) as caught:
+        PayloadType("mail", _mail).parse('{"to": 5}')
+
+    text = describe(caught.value.with_traceback(caught.tb.tb_next))
+
+    assert "InvalidPayload: payload of 'mail' does not fit" in text
+    assert "\n" not in text
+
+
+def _mail(_job: Job, to: str) -> None: ...
 
 
 def test_long_paths_do_not_push_the_last_frames_out() -> None:
