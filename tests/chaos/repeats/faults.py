@@ -239,8 +239,9 @@ def run_out_of_memory(scene: Scene, _: random.Random) -> Done:
     with scene.fleet.connect() as db:
         db.execute("INSERT INTO fairlead.jobs (kind, max_attempts) VALUES ('glutton', 1)")
     until(lambda: group.kills() > kills, what="a kill", seconds=60)
+    # The kernel counts a kill before it has taken its victim's memory back.
+    pids = until(lambda: tuple({*before} - alive(before)), what="a death")
     died_at = time()
-    pids = tuple({*before} - alive(before))
     return Done(victims=pids, killed_at=dict.fromkeys(pids, died_at))
 
 
