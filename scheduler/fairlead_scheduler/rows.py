@@ -111,8 +111,8 @@ class LaneRows(NamedTuple):
     since_us: list[int]
     last_ids: list[int]
     last_seqs: list[int]
-    xmin: int = 0
-    """Transactions below it had ended when this was read."""
+    in_progress: list[int] | None = None
+    """Transactions that had begun and not ended when this was read; None without any."""
     xmax: int = 0
     """Transactions from it on had not begun."""
 
@@ -130,7 +130,7 @@ class LaneRows(NamedTuple):
                 self.since_us[part],
                 self.last_ids[part],
                 self.last_seqs[part],
-                self.xmin,
+                self.in_progress,
                 self.xmax,
             )
 

@@ -144,7 +144,7 @@ class Jobs:
         for row in sorted(self.rows.values(), key=lambda row: row.seq):
             if row.id not in self.in_flight:
                 first.setdefault(row.tenant, row)
-        again = self.tail.take_unwatched(self.xmin)
+        again = self.tail.take_unwatched(xid for xid, _ in self.open)
         self.heads.scanned_first(first.values(), again=again)
 
     def block(self, which: int) -> None:

@@ -160,7 +160,7 @@ class Reads:
                 [database.now_us for _ in found],
                 [last.id for _, last in found],
                 [last.seq for _, last in found],
-                database.xmin,
+                sorted(database.open_transactions) or None,
                 database.next_xid,
             )
         ]

@@ -33,7 +33,7 @@ class LaneScans:
 
     def add(self, lanes: LaneRows) -> None:
         """Queue a scan."""
-        self._left.append((lanes.parts(), self._tail.take_unwatched(lanes.xmin)))
+        self._left.append((lanes.parts(), self._tail.take_unwatched(lanes.in_progress or ())))
 
     def take(self) -> None:
         """Take in as many lanes as a tick has time for."""

@@ -42,8 +42,6 @@ class _Doubt(NamedTuple):
     locked: bool = False
 
 
-_PASSED_SCANS_MAX = 15
-"""So many scans at most are no reason to read again while one old transaction stays open."""
 _DOUBT_US = 100
 """How much longer it takes for each doubtful id until a locked one is asked about again, from
 ten thousand of them on."""
@@ -70,9 +68,8 @@ class Tail:
         self._dropped = 0
         self._unwatched_xmax: int | None = None
         """Transactions below it may have filled what was dropped; None: nothing was."""
-        self._unwatched_xmin = -1
-        """The `xmin` of the last scan that was said to be read again."""
-        self._scans_to_pass = self._passed_scans = 0
+        self._unwatched_open: frozenset[int] | None = None
+        """Those of them that were open at the last scan that was said to be read again."""
         self._xmax = 0
 
     @property
@@ -110,28 +107,23 @@ class Tail:
         """Whether jobs may be pending, or become so, that nothing watches for."""
         return self._unwatched_xmax is not None
 
-    def take_unwatched(self, xmin: int) -> bool:
+    def take_unwatched(self, in_progress: Iterable[int]) -> bool:
         """Return whether jobs may be pending that nothing watches for.
 
-        Call it for each scan of the lanes, with its `pg_snapshot_xmin`: if so, whatever has
-        been read of them is to be read again. It is so until a scan has seen the end of every
-        transaction that may have committed such jobs, and at ever fewer of the scans that the
-        same transaction holds back: an abandoned one may stay for days.
+        Call it for each scan of the lanes, with the transactions that its snapshot had in
+        progress: if so, whatever has been read of the lanes is to be read again. It is so once,
+        and again whenever one has ended that may have committed such jobs, until all have: one
+        that stays open, for days if it was abandoned, costs nothing and hides no other.
         """
         xmax = self._unwatched_xmax
         if xmax is None:
             return False
-        if xmax <= xmin:
-            self._unwatched_xmax = None
-            return True
-        if xmin != self._unwatched_xmin:
-            self._unwatched_xmin, self._scans_to_pass = xmin, 0
-        elif self._passed_scans < self._scans_to_pass:
-            self._passed_scans += 1
+        left = frozenset(each for each in in_progress if each < xmax)
+        if left == self._unwatched_open:
             return False
-        else:
-            self._scans_to_pass = min(2 * self._scans_to_pass + 1, _PASSED_SCANS_MAX)
-        self._passed_scans = 0
+        self._unwatched_open = left
+        if not left:
+            self._unwatched_xmax = self._unwatched_open = None
         return True
 
     def observe(self, xmax: int) -> None:
@@ -177,7 +169,7 @@ class Tail:
         """
         self._dropped += dropped
         if xmax > (self._unwatched_xmax or 0):
-            self._unwatched_xmin = -1
+            self._unwatched_open = None
         self._unwatched_xmax = max(self._unwatched_xmax or 0, xmax)
 
     def doubt(self, ids: Iterable[int], now_us: int) -> None:

@@ -1,6 +1,6 @@
 -- lanes: the first pending job of every stream (queue, tenant, rank), by jumping from one stream to the
---        next; what is in work_queue is passed over. With it the stream's last job. As columns, and the
---        snapshot's bounds.
+--        next; what is in work_queue is passed over. With it the stream's last job. As columns, and which
+--        transactions the snapshot has in progress, and its upper bound.
 -- locks: none.
 -- index: jobs_lane, work_queue_pkey
 with recursive stream as (
@@ -17,7 +17,7 @@ select (extract(epoch from now()) * 1e6)::bigint as now_us,
        array_agg(f.tenant) as tenants, array_agg(f.rank) as ranks,
        array_agg(fairlead._epoch_us(coalesce(f.due_at, f.created_at))) as since_us,
        array_agg(l.id) as last_ids, array_agg(l.seq) as last_seqs,
-       pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin,
+       (select array_agg(x::text::bigint) from pg_snapshot_xip(pg_current_snapshot()) x) as in_progress,
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax
 from stream s
 cross join lateral (

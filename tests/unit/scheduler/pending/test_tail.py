@@ -95,10 +95,10 @@ def test_too_many_holes_drop_the_oldest_and_are_counted() -> None:
 def test_what_is_dropped_is_left_to_scans_until_one_has_seen_all_that_may_fill_it() -> None:
     """Each scan until then may have come before the commit."""
     tail = Tail(0, 0, TailSettings(ranges_max=10))
-    assert not tail.take_unwatched(99)
+    assert not tail.take_unwatched([99])
     tail.read(list(range(2, 62, 2)), 100, 0)
 
-    assert [True, True, False] == [tail.take_unwatched(xmin) for xmin in (99, 100, 100)]
+    assert [True, True, False] == [tail.take_unwatched(left) for left in ([99], [], [])]
 
 
 def test_a_flood_that_is_skipped_is_left_to_scans_in_the_same_way() -> None:
@@ -106,7 +106,7 @@ def test_a_flood_that_is_skipped_is_left_to_scans_in_the_same_way() -> None:
     tail = Tail(0, 0)
     tail.skip(10_000, 100, 0)
 
-    assert [True, True, False] == [tail.take_unwatched(xmin) for xmin in (99, 100, 100)]
+    assert [True, True, False] == [tail.take_unwatched(left) for left in ([99], [], [])]
 
 
 def test_a_doubtful_id_too_many_is_left_to_the_next_scan() -> None:
@@ -114,7 +114,7 @@ def test_a_doubtful_id_too_many_is_left_to_the_next_scan() -> None:
     tail = Tail(0, 0, TailSettings(doubtful_max=1))
     tail.doubt([7, 8], 0)
 
-    assert [1, True, False] == [tail.dropped, *(tail.take_unwatched(1) for _ in range(2))]
+    assert [1, True, False] == [tail.dropped, *(tail.take_unwatched(()) for _ in range(2))]
 
 
 def test_a_doubtful_id_too_many_is_left_to_a_scan_that_began_after_it() -> None:
@@ -123,22 +123,21 @@ def test_a_doubtful_id_too_many_is_left_to_a_scan_that_began_after_it() -> None:
     tail.observe(100)
     tail.doubt([7, 8], 0)
 
-    assert [True, True, False] == [tail.take_unwatched(xmin) for xmin in (99, 100, 100)]
+    assert [True, True, False] == [tail.take_unwatched(left) for left in ([99], [], [])]
 
 
-def test_a_transaction_that_stays_open_has_ever_fewer_scans_read_all_again() -> None:
-    """It may have been abandoned; its end, or of others that are older, is noticed at once."""
+def test_a_transaction_that_stays_open_hides_no_other_and_has_nothing_read_again() -> None:
+    """It may have been abandoned; the next scan after the end of any other reads all again."""
     tail = Tail(0, 0)
     tail.leave_to_scans(100)
+    held_back = [tail.take_unwatched([50, 70]) for _ in range(20)]
 
-    held_back = [tail.take_unwatched(50) for _ in range(200)]
-    assert held_back[:9] == [True, True, False, True, False, False, False, True, False]
-    assert 10 <= sum(held_back) <= 20
-    assert 0 < sum(held_back[-17:])
-    assert [True, True, True] == [tail.take_unwatched(xmin) for xmin in (51, 51, 60)]
+    assert [True, *[False] * 19] == held_back
+    assert [True, False] == [tail.take_unwatched([50, 100]) for _ in range(2)]
 
     tail.leave_to_scans(120)
-    assert [True, True, False] == [tail.take_unwatched(xmin) for xmin in (60, 120, 120)]
+    assert [True, False] == [tail.take_unwatched([50]) for _ in range(2)]
+    assert [True, False] == [tail.take_unwatched([130]) for _ in range(2)]
 
 
 def test_a_doubtful_id_is_probed_until_it_is_known() -> None:
