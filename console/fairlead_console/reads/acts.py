@@ -17,7 +17,7 @@ SETTINGS: Final = {
     "jit": "off",
 }
 
-Verb = Literal["cancel", "retry", "pause", "resume"]
+Verb = Literal["cancel", "retry", "pause", "resume", "switch_schedule"]
 
 
 class Acts:

@@ -44,6 +44,9 @@ SAID: Final = {
     "paused": "The queue is paused: nothing of it starts until it is resumed.",
     "resumed": "The queue goes on.",
     "was-not": "It was not paused.",
+    "disabled": "The schedule is disabled: it fires no more until somebody enables it.",
+    "enabled": "The schedule is enabled.",
+    "no-schedule": "There is no such schedule any more.",
 }
 """What a page says of what was done, by the word in its address."""
 
@@ -67,6 +70,8 @@ class Acting:
             Route("/jobs/{id:int}/retry", self.retry, methods=["POST"]),
             Route("/queues/pause", self.pause, methods=["POST"]),
             Route("/queues/resume", self.resume, methods=["POST"]),
+            Route("/schedules/disable", self.disable, methods=["POST"]),
+            Route("/schedules/enable", self.enable, methods=["POST"]),
         ]
 
     def offer(self, request: Request) -> str | None:
@@ -105,6 +110,26 @@ class Acting:
         }
         was = await self._do("resume", values, request, form)
         return _back("/queues", "resumed" if was else "was-not")
+
+    async def disable(self, request: Request) -> Response:
+        """Disable a schedule; a reason is wanted, for whoever misses what it makes."""
+        form = await self.form(request)
+        if not form.get("reason", "").strip():
+            raise HTTPException(400, "Say why")
+        return await self._switch(request, form, enabled=False)
+
+    async def enable(self, request: Request) -> Response:
+        """Enable a schedule; its policy decides on the fires that it missed."""
+        return await self._switch(request, await self.form(request), enabled=True)
+
+    async def _switch(
+        self, request: Request, form: dict[str, str], *, enabled: bool
+    ) -> Response:
+        key = {"tenant": form.get("tenant", ""), "name": form.get("name", "")}
+        values: dict[str, object] = {**key, "enabled": enabled}
+        found = await self._do("switch_schedule", values, request, form)
+        word = "enabled" if enabled else "disabled"
+        return _back("/schedules", word if found else "no-schedule")
 
     async def go_on(self, run: Run, request: Request) -> Run:
         """Do some of what a form of somebody who may act asks for; return how far it is."""

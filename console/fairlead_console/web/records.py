@@ -53,7 +53,9 @@ class Records:
         """Answer with schedules behind a tenant and a name."""
         name = _text(request, "after")
         after = None if name is None else (_text(request, "tenant") or "", name)
-        return self._render(request, schedules.read(self._source, after))
+        page = schedules.read(self._source, after)
+        done = SAID.get(request.query_params.get("done", ""))
+        return self._render(request, page, token=self._acting.offer(request), done=done)
 
     def autoscaler(self, request: Request) -> Response:
         """Answer with how many pods each pool has, and why."""

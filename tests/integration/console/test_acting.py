@@ -47,6 +47,37 @@ def test_an_operator_acts_in_their_own_name(
     )
 
 
+def test_an_operator_switches_a_schedule(
+    client: TestClient, db: Database, operator_login: str
+) -> None:
+    """Off with a reason alone; and what is gone is said to be gone."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (name, cron, queue, tenant, kind)"
+        " VALUES ('nightly', '0 2 * * *', 'mail', 'acme', 'send')"
+    )
+    which = {
+        "token": token(client, "/schedules", OPERATOR),
+        "name": "nightly",
+        "tenant": "acme",
+    }
+    off, on = "/schedules/disable", "/schedules/enable"
+    enabled = "SELECT enabled FROM fairlead.schedules"
+
+    assert 400 == post(client, off, OPERATOR, SAME, **which, reason=" ").status_code
+    assert (True,) == db.execute(enabled).fetchone()
+    disabled = post(client, off, OPERATOR, SAME, **which, reason="too many mails")
+    assert (False,) == db.execute(enabled).fetchone()
+    again = post(client, on, OPERATOR, SAME, **which)
+    assert (True,) == db.execute(enabled).fetchone()
+    unknown = post(client, on, OPERATOR, SAME, **(which | {"tenant": "globex"}))
+
+    said = [each.headers["location"].partition("=")[2] for each in (disabled, again, unknown)]
+    assert ["disabled", "enabled", "no-schedule"] == said
+    assert [("ada", "too many mails", operator_login), ("ada", None, operator_login)] == [
+        row[1:] for row in db.execute(_AUDIT).fetchall() if row[1] is not None
+    ]
+
+
 def test_a_pause_wants_a_reason(client: TestClient, db: Database) -> None:
     """Whoever finds the queue paused wants to know."""
     mine = token(client, "/queues", OPERATOR)

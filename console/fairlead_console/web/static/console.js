@@ -6,8 +6,9 @@
 
   const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* kept for this page alone */ } };
 
-  // Following: not while it is paused, nobody sees the page, or a text on it is marked.
-  const follows = () => following && !document.hidden && String(getSelection()) === "";
+  // Following: not while it is paused, nobody sees the page, a text on it is marked, or somebody has begun to type.
+  const isTyped = () => [...document.querySelectorAll("#live-part input:not([type=hidden])")].some((each) => each.value !== "" || each === document.activeElement);
+  const follows = () => following && !document.hidden && String(getSelection()) === "" && !isTyped();
   const showLive = () => {
     live.setAttribute("aria-pressed", String(following));
     live.textContent = following ? "Live" : "Paused";
