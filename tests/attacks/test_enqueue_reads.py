@@ -290,7 +290,7 @@ def test_a_right_that_no_version_gives_is_taken_away_by_migrate(
     for stray in (
         "SELECT, UPDATE ON fairlead.jobs TO fairlead_enqueue",
         "SELECT (payload) ON fairlead.job_history TO fairlead_enqueue WITH GRANT OPTION",
-        "EXECUTE ON FUNCTION fairlead.pause(text, text) TO fairlead_enqueue",
+        "EXECUTE ON FUNCTION fairlead.pause(text, text, timestamptz) TO fairlead_enqueue",
         "USAGE ON SEQUENCE fairlead.tokens TO fairlead_enqueue",
         "CREATE ON SCHEMA fairlead TO fairlead_enqueue",
     ):

@@ -65,6 +65,8 @@ class Operation:
     alone: bool = False
 
 
+_PAUSE: dict[str, object] = {"queue": "default", "tenant": None, "lasts": None, "until": None}
+
 OPERATIONS = (
     Operation("dispatch", dispatching(), alone=True),
     Operation("claim", claiming(lambda scene: scene.worker)),
@@ -174,7 +176,7 @@ OPERATIONS = (
             )
         ),
     ),
-    Operation("pause", together(cli("pause", lambda _: {"queue": "default", "tenant": None}))),
+    Operation("pause", together(cli("pause", lambda _: _PAUSE))),
     Operation("delete", deleting),
     Operation("insert", simple(INSERT)),
     Operation("replace", enqueueing("a", how=REPLACING)),

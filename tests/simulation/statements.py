@@ -204,6 +204,10 @@ class Statements:
         """Find that no job expires."""
         return [(self.database.now_us, 0)]
 
+    def run_end_pauses(self, _: Values) -> Rows:
+        """Find that no pause has an end."""
+        return [(0,)]
+
     def run_notify_inserts(self, values: Values) -> Rows:
         """Have INSERTs notify, or not."""
         if self.database.holds(values["epoch"]):

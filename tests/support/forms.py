@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 _ALIKE_MAX = 3
 """Of pages that differ in numbers or in what is behind the question mark alone, so many."""
 _TYPED = "because"
+_TYPED_AS = {"lasts": "1h"}
 
 
 @dataclass(slots=True)
@@ -40,7 +41,8 @@ class Page(HTMLParser):
         elif tag == "form":
             self._open = None
         elif tag in ("input", "button", "select") and "name" in said and self._open:
-            self._open.fields[said["name"]] = said.get("value") or _TYPED
+            name = said["name"]
+            self._open.fields[name] = said.get("value") or _TYPED_AS.get(name, _TYPED)
         elif tag == "a" and said.get("href", "").startswith("/"):
             self.links.append(said["href"])
 

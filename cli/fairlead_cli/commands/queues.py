@@ -8,11 +8,23 @@ import typer
 
 from fairlead.inspection import fleet, formats
 from fairlead.inspection.rows import Row
+from fairlead_cli.commands.enqueue import read
+from fairlead_cli.errors import CommandError
 from fairlead_cli.output import audit_log, tables
 from fairlead_cli.session import acting, ask, session
 
 Queue = Annotated[str, typer.Argument(help="The queue.")]
 Tenant = Annotated[str | None, typer.Option(help="Only this tenant in it.")]
+Lasts = Annotated[
+    str | None,
+    typer.Option("--for", help="Resume it by itself after so long: 90s, 5m, 2h, 1d."),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        help="Resume it by itself at this instant: 2026-11-21T09:30+01:00; UTC without a zone."
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,7 +52,17 @@ def _counted(row: Row, field: str) -> str:
 
 
 PENDING = tables.Column("pending", lambda row: _counted(row, "pending"), right=True)
-PAUSED = tables.Column("", lambda row: "paused" if row["paused"] else "")
+
+
+def _pause(row: Row) -> str:
+    if not row["paused"]:
+        return ""
+    ends_at = cast("datetime | None", row.get("paused_until"))
+    left = formats.until(ends_at, now=cast("datetime", row["now"]))
+    return "paused" if ends_at is None else f"paused, {left} left"
+
+
+PAUSED = tables.Column("", _pause)
 
 QUEUE_COLUMNS = (
     tables.text("queue", "queue"),
@@ -83,17 +105,34 @@ def pause(
     queue: Queue,
     *,
     tenant: Tenant = None,
+    lasts: Lasts = None,
+    until: Until = None,
     actor: audit_log.Actor = None,
     reason: audit_log.Reason = "",
     as_json: tables.AsJson = False,
 ) -> None:
-    """Pause a queue, or one tenant in it. Running jobs finish."""
+    """Pause a queue, or one tenant in it. Running jobs finish.
+
+    It lasts until `resume`, or for the time that `--for` or `--until` gives. Another `pause`
+    gives it another end, or none.
+    """
+    if lasts is not None and until is not None:
+        raise CommandError(f"--for {lasts} and --until {until} are given: keep one of them")
+    parameters: dict[str, object] = {
+        "queue": queue,
+        "tenant": tenant,
+        "lasts": read("--for", lasts, formats.duration),
+        "until": read("--until", until, formats.instant),
+    }
     with session() as connection, acting(connection, actor, reason):
-        ask(connection, "pause", {"queue": queue, "tenant": tenant})
+        (row,) = ask(connection, "pause", parameters)
+    ends_at = cast("datetime | None", row["until"])
     if as_json:
-        tables.print_json({"queue": queue, "tenant": tenant, "paused": True})
+        said = {"queue": queue, "tenant": tenant, "paused": True, "until": ends_at}
+        tables.print_json(said)
     else:
-        typer.echo(f"paused {_named(queue, tenant)}")
+        ends = "" if ends_at is None else f" until {ends_at.isoformat(' ', 'seconds')}"
+        typer.echo(f"paused {_named(queue, tenant)}{ends}")
 
 
 def resume(

@@ -54,7 +54,9 @@ def _paused(rows: Sequence[Row]) -> Iterator[Concern]:
         now, since = (cast("datetime", row[name]) for name in ("now", "since"))
         tenant = f", tenant “{row['tenant']}”" if row["tenant"] is not None else ""
         title = f"paused: queue “{row['queue']}”{tenant}, for {words.ago(since, now)}"
-        yield Concern("note", title, "Its jobs wait until somebody resumes it.", ())
+        ends_at = cast("datetime | None", row["until"])
+        ends = "" if ends_at is None else f" until {words.instant(ends_at)}, or"
+        yield Concern("note", title, f"Its jobs wait{ends} until somebody resumes it.", ())
 
 
 def _headline(concerns: Sequence[Concern], *, known: bool) -> str:

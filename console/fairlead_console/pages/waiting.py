@@ -30,7 +30,7 @@ _HOLDS: Mapping[str, tuple[str, str]] = {
         "Start one whose application has it.",
     ),
     "no leader": ("No scheduler leads", "Nothing is dispatched until one does."),
-    "paused": ("Its {by} is paused", "It starts again when somebody resumes it."),
+    "paused": ("Its {by} is paused", "It starts again {when}when somebody resumes it."),
     "pool": ("No pool serves its queue", "Name the queue in a pool of the policy."),
     "hold": ("A rule of the policy holds it", "It waits while the rule's condition is true."),
     "full": (
@@ -160,7 +160,10 @@ def _holds(answer: Row, reason: str) -> Step:
     seconds = cast("float", answer.get("blocked_seconds") or 0.0)
     since = f" For {words.span(seconds)} so far." if seconds >= 0.05 else ""
     tone: Tone = "held" if reason in _HELD else "wait"
-    return Step("What holds it back?", title.format(by=by), detail.format(by=by) + since, tone)
+    ends_at = answer.get("paused_until")
+    when = "" if ends_at is None else f"at {words.instant(formats.instant(str(ends_at)))}, or "
+    said = detail.format(by=by, when=when) + since
+    return Step("What holds it back?", title.format(by=by), said, tone)
 
 
 def _slots(tenants: int, running: int, reason: str) -> Step:

@@ -8,6 +8,7 @@ that only such a page shows. The token is made from what every replica knows, so
 import hashlib
 import hmac
 import secrets
+from datetime import timedelta
 from functools import partial
 from time import time
 from typing import Final
@@ -20,6 +21,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fairlead.db.connect import conninfo
+from fairlead.inspection import formats
 from fairlead.inspection.formats import ID_MAX
 from fairlead_console.pages.bulk import Run
 from fairlead_console.reads import many
@@ -30,6 +32,7 @@ from fairlead_console.web.access import PERSON
 _BODY_MAX: Final = 8192
 _HOURS_VALID = 12
 _REASON_MAX = 500
+_PAUSE_MAX = timedelta(days=366)
 _STEP_SECONDS = 1.0
 """For how long a step of what is done to many jobs goes on."""
 _HERE = "somebody at this machine's console"
@@ -41,8 +44,8 @@ SAID: Final = {
     "finished": "The job had ended before.",
     "unknown": "There is no such job any more.",
     "retried": "The job runs again.",
-    "paused": "The queue is paused: nothing of it starts until it is resumed.",
-    "resumed": "The queue goes on.",
+    "paused": "It is paused: nothing of it starts until its end, or until it is resumed.",
+    "resumed": "It goes on.",
     "was-not": "It was not paused.",
     "disabled": "The schedule is disabled: it fires no more until somebody enables it.",
     "enabled": "The schedule is enabled.",
@@ -94,11 +97,17 @@ class Acting:
         return _back(f"/jobs/{answer}", "retried")
 
     async def pause(self, request: Request) -> Response:
-        """Pause a queue; a reason is wanted, for whoever finds it paused."""
+        """Pause a queue or a tenant in it; whoever finds it paused wants a reason."""
         form = await self.form(request)
         if not form.get("queue") or not form.get("reason", "").strip():
             raise HTTPException(400, "Say which queue, and why")
-        await self._do("pause", {"queue": form["queue"]}, request, form)
+        lasts = _lasts(form.get("lasts", ""))
+        values: dict[str, object] = {
+            "queue": form["queue"],
+            "tenant": form.get("tenant") or None,
+            "lasts": lasts,
+        }
+        await self._do("pause", values, request, form)
         return _back("/queues", "paused")
 
     async def resume(self, request: Request) -> Response:
@@ -212,6 +221,23 @@ def _is_from_here(request: Request) -> bool:
 
 def _job(request: Request) -> int:
     return min(int(request.path_params["id"]), ID_MAX)
+
+
+def _lasts(said: str) -> timedelta | None:
+    """Return how long a pause is to last; None: until somebody resumes it.
+
+    Raises:
+        HTTPException: it is no such time.
+    """
+    if not said.strip():
+        return None
+    try:
+        lasts = formats.duration(said)
+    except ValueError as error:
+        raise HTTPException(400, f"For how long: {error}") from None
+    if not timedelta(seconds=1) <= lasts <= _PAUSE_MAX:
+        raise HTTPException(400, f"For how long: 1 s to {_PAUSE_MAX.days} days")
+    return lasts
 
 
 def _back(path: str, word: str) -> Response:

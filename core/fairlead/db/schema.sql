@@ -1480,6 +1480,37 @@ begin
     perform setval('fairlead.inserts_notify', 1, false), setval('fairlead.endings_notify', 1, false);
 end $$;
 
+CREATE FUNCTION fairlead._end_pauses(my_epoch bigint, rows_max integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET jit TO 'off'
+    AS $$
+declare
+    pause record;
+    ended integer := 0;
+begin
+    if not exists (select from fairlead.paused p where p.until <= now())
+       or not fairlead._leads(my_epoch) then
+        return 0;
+    end if;
+    for pause in
+        delete from fairlead.paused p
+        where p.ctid = any (array(
+            select o.ctid from fairlead.paused o
+            where o.until <= now() order by o.until limit least(_end_pauses.rows_max, 10000)
+            for update skip locked))
+        returning p.queue, p.tenant, p.until
+    loop
+        perform fairlead._record_audit(
+            'resume', queue => pause.queue, tenant => pause.tenant,
+            details => jsonb_build_object('until', pause.until), reason => 'its end has come');
+        ended := ended + 1;
+    end loop;
+    perform fairlead._notify('fairlead_scheduler', '') where ended > 0;
+    return ended;
+end $$;
+
 CREATE FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[] DEFAULT NULL::text[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1731,6 +1762,7 @@ declare
     ahead integer;
     asked integer;
     since timestamptz;
+    ends_at timestamptz;
 begin
     select s.state, s.queue, s.tenant, s.run_at, s.claimed_at, s.finished_at, s.worker, s.deadline,
            s.cancel_requested_at
@@ -1764,15 +1796,18 @@ begin
             where mine.job_id = _explain.job_id) rows;
         known := known || jsonb_build_object('ahead', ahead);
     else
-        select min(p.since) into since from fairlead.paused p
+        select min(p.since), case when bool_and(p.until is not null) then max(p.until) end into since, ends_at
+        from fairlead.paused p
         where p.queue = job.queue and (p.tenant is null or p.tenant = job.tenant);
         if since is not null then
-            return known || jsonb_build_object('blocked_by', 'paused', 'blocked_since', since,
+            return known || jsonb_strip_nulls(jsonb_build_object(
+                'blocked_by', 'paused', 'blocked_since', since, 'paused_until', ends_at,
                 'blocked_seconds', extract(epoch from clock_timestamp() - since), 'sentence', format(
-                'its %s is paused since %s: resume it',
-                case when exists (select from fairlead.paused p
-                                  where p.queue = job.queue and p.tenant is null)
-                     then 'queue' else 'tenant' end, since));
+                    'its %s is paused since %s%s: resume it',
+                    case when exists (select from fairlead.paused p
+                                      where p.queue = job.queue and p.tenant is null)
+                         then 'queue' else 'tenant' end,
+                    since, case when ends_at is not null then format(', until %s', ends_at) end)));
         end if;
     end if;
     if not exists (select from fairlead.leaders l
@@ -4703,7 +4738,7 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) IS 'Notes that a policy document was refused, so that the leader logs and counts it: fairlead policy apply calls it. A repeat leaves one event, the newest; the last hundred documents are kept.';
 
-CREATE FUNCTION fairlead.pause(queue text, tenant text DEFAULT NULL::text) RETURNS void
+CREATE FUNCTION fairlead.pause(queue text, tenant text DEFAULT NULL::text, until timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -4714,19 +4749,26 @@ begin
         raise exception 'fairlead: queue must be 1 to 128 bytes and tenant at most 128'
             using errcode = 'check_violation';
     end if;
+    if (pause.until > clock_timestamp() and pause.until <= clock_timestamp() + interval '366 days') is false then
+        raise exception 'fairlead: until is %: give an instant that lies ahead, by 366 days at most', pause.until
+            using errcode = 'invalid_parameter_value';
+    end if;
     if not fairlead._sees_all() and (pause.tenant is null or not fairlead._sees(pause.tenant)) then
         raise exception 'fairlead: this login may pause its own tenant only'
             using errcode = 'insufficient_privilege';
     end if;
-    insert into fairlead.paused (queue, tenant) values (pause.queue, pause.tenant)
-    on conflict do nothing;
+    insert into fairlead.paused as p (queue, tenant, until) values (pause.queue, pause.tenant, pause.until)
+    on conflict on constraint paused_once do update set until = excluded.until
+    where p.until is distinct from excluded.until;
     if found then
-        perform fairlead._record_audit('pause', queue => pause.queue, tenant => pause.tenant);
+        perform fairlead._record_audit(
+            'pause', queue => pause.queue, tenant => pause.tenant,
+            details => case when pause.until is not null then jsonb_build_object('until', pause.until) end);
     end if;
     perform fairlead._notify('fairlead_scheduler', '');
 end $$;
 
-COMMENT ON FUNCTION fairlead.pause(queue text, tenant text) IS 'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is recalled within 2 s and what runs finishes. A repeat changes nothing.';
+COMMENT ON FUNCTION fairlead.pause(queue text, tenant text, until timestamp with time zone) IS 'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is recalled within 2 s and what runs finishes. It lasts until somebody resumes it, or until an instant, by 366 days ahead at most: the leader ends it within 4 s of that. A repeat changes that instant alone; without one it has none.';
 
 CREATE FUNCTION fairlead.redact(job_id bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
@@ -5850,10 +5892,13 @@ ALTER TABLE fairlead.over_backlog ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTI
 CREATE TABLE fairlead.paused (
     queue text NOT NULL COLLATE pg_catalog."C",
     tenant text COLLATE pg_catalog."C",
-    since timestamp with time zone DEFAULT now() NOT NULL
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    until timestamp with time zone
 );
 
 COMMENT ON TABLE fairlead.paused IS 'Queues, and tenants of queues, that are not dispatched.';
+
+COMMENT ON COLUMN fairlead.paused.until IS 'When the leader ends the pause, unless somebody resumes it before; null: only somebody does.';
 
 CREATE TABLE fairlead.pod_drains (
     drain_until timestamp with time zone NOT NULL,
@@ -6046,7 +6091,8 @@ CREATE VIEW fairlead.queue_stats AS
     sum(tenants) AS tenants,
     min(oldest_pending_at) AS oldest_pending_at,
     bool_or(paused) AS paused,
-    (sum(sum(scheduled)) OVER () > (10000)::numeric) AS scheduled_is_more
+    (sum(sum(scheduled)) OVER () > (10000)::numeric) AS scheduled_is_more,
+    max(paused_until) AS paused_until
    FROM ( SELECT n.queue,
             d.due,
             0 AS tenants,
@@ -6055,7 +6101,8 @@ CREATE VIEW fairlead.queue_stats AS
             0 AS running,
             0 AS scheduled,
             NULL::timestamp with time zone AS next_run_at,
-            false AS paused
+            false AS paused,
+            NULL::timestamp with time zone AS paused_until
            FROM (named n
              CROSS JOIN LATERAL ( SELECT count(*) AS due
                    FROM ( SELECT
@@ -6072,7 +6119,8 @@ CREATE VIEW fairlead.queue_stats AS
             0,
             0,
             NULL::timestamp with time zone,
-            false
+            false,
+            NULL::timestamp with time zone
            FROM fairlead._lanes l
         UNION ALL
          SELECT q.queue,
@@ -6083,7 +6131,8 @@ CREATE VIEW fairlead.queue_stats AS
             ((q.worker IS NOT NULL))::integer AS int4,
             0,
             NULL::timestamp with time zone,
-            false
+            false,
+            NULL::timestamp with time zone
            FROM fairlead.work_queue q
         UNION ALL
         ( SELECT j.queue,
@@ -6094,7 +6143,8 @@ CREATE VIEW fairlead.queue_stats AS
             0,
             1,
             j.run_at,
-            false
+            false,
+            NULL::timestamp with time zone
            FROM fairlead.jobs j
           WHERE (j.run_at IS NOT NULL)
           ORDER BY j.run_at
@@ -6108,7 +6158,8 @@ CREATE VIEW fairlead.queue_stats AS
             0,
             0,
             NULL::timestamp with time zone,
-            true
+            true,
+            p.until
            FROM fairlead.paused p
           WHERE (p.tenant IS NULL)) s
   WHERE ( SELECT (fairlead._sees_all() OR fairlead._reads_all()))
@@ -6611,6 +6662,8 @@ CREATE INDEX jobs_lane_times ON fairlead.jobs USING btree (queue, tenant, run_at
 
 CREATE UNIQUE INDEX leaders_epoch ON fairlead.leaders USING btree (role, epoch);
 
+CREATE INDEX paused_until ON fairlead.paused USING btree (until) WHERE (until IS NOT NULL);
+
 CREATE INDEX policy_events_refused ON fairlead.policy_events USING btree (id) WHERE (version IS NULL);
 
 CREATE INDEX schedule_fires_age ON fairlead.schedule_fires USING btree (fired_at);
@@ -7057,6 +7110,9 @@ REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors 
 
 REVOKE ALL ON FUNCTION fairlead._end_notifications() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._end_pauses(my_epoch bigint, rows_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._end_pauses(my_epoch bigint, rows_max integer) TO fairlead_scheduler;
+
 REVOKE ALL ON FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._ended(ids bigint[], tokens bigint[]) FROM PUBLIC;
@@ -7471,9 +7527,9 @@ REVOKE ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author
 GRANT ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) TO fairlead_admin;
 
-REVOKE ALL ON FUNCTION fairlead.pause(queue text, tenant text) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text) TO fairlead_operator;
-GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text) TO fairlead_admin;
+REVOKE ALL ON FUNCTION fairlead.pause(queue text, tenant text, until timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text, until timestamp with time zone) TO fairlead_operator;
+GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text, until timestamp with time zone) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.redact(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.redact(job_id bigint) TO fairlead_admin;

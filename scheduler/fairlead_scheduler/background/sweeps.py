@@ -1,4 +1,4 @@
-"""The leader's sweeps: promote due jobs, mark dead workers, steal, expire, recall.
+"""The leader's sweeps: promote due jobs, mark dead workers, steal, expire, recall, end pauses.
 
 Each statement is bounded, fenced by the epoch, and skips locked rows; changes reach the loop as
 events. Promotion and expiry take jobs in order of time, and lanes take turns as well while one
@@ -35,6 +35,7 @@ _STEAL_PAGES = 8192
 _TABLE_START = "(0,0)"
 _EXPIRE_SECONDS = 1.0
 _RECALL_SECONDS = 60.0
+_PAUSES_SECONDS = 1.0
 _LANES_PER_JOB = 5
 """How many lanes a statement in turns may look at for each job that it may take."""
 _PROMOTE_IDLE_SECONDS = 1.0
@@ -157,6 +158,7 @@ class Sweeps:
             PeriodicTask("mark_dead", _DEATHS_SECONDS, self.mark_dead, rest=self._rest),
             PeriodicTask("steal", _STEAL_SECONDS, self.steal),
             PeriodicTask("expire", _EXPIRE_SECONDS, self.expire, rest=self._rest),
+            PeriodicTask("end_pauses", _PAUSES_SECONDS, self.end_pauses, rest=self._rest),
         )
 
     def promote(self) -> bool:
@@ -268,6 +270,16 @@ class Sweeps:
         self._expiry.record_scan(from_us, row.now_us, reached_us=from_us if full else None)
         self._expiry_round = self._round(self._expiry_round, full=full)
         return full
+
+    def end_pauses(self) -> bool:
+        """End pauses whose end has come: the next tick no longer reads them."""
+        limit = self._settings.sweep_max
+        parameters = {"epoch": self._epoch, "limit": limit}
+        statement = statements.load(_PACKAGE, "end_pauses")
+        (ended,) = self._ids.execute(statement, parameters).fetchall()
+        if ended:
+            _log.info("pauses.ended", count=ended)
+        return ended >= limit
 
     def _turns(self, lanes: LaneRound) -> dict[str, object]:
         (after_queue, after_tenant), lane_jobs = lanes.turns

@@ -382,7 +382,8 @@ def test_the_doctor_changes_nothing(
     with psycopg.connect(database_url, autocommit=True) as session:
         asking = reader.Reader(session)
         ask = asking._rows  # pyright: ignore[reportPrivateUsage] - no statement of its writes
+        given: dict[str, object] = {"queue": "q", "tenant": None, "lasts": None, "until": None}
         with pytest.raises(errors.ReadOnlySqlTransaction):
-            ask("pause", {"queue": "q", "tenant": None}, package="fairlead_cli")
+            ask("pause", given, package="fairlead_cli")
     examine(database_url)
     assert (0,) == db.execute("SELECT count(*) FROM fairlead.paused").fetchone()

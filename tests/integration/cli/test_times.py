@@ -1,6 +1,8 @@
 """What `fairlead jobs list` says of times and errors, and how long `--in` is."""
 
+import json
 import re
+from datetime import UTC, datetime, timedelta
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -61,3 +63,22 @@ def test_a_number_alone_is_seconds(fairlead: Fairlead, db: Connection[TupleRow])
 
     ((seconds,),) = db.execute(_SECONDS).fetchall()
     assert 4 < seconds <= 5
+
+
+def test_a_pause_lasts_for_so_long_or_until_an_instant(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """The list of queues says how long it still does; one made anew without an end has none."""
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=5, minutes=30)
+    fairlead("pause", "q", "--for", "2h30m")
+    said = json.loads(fairlead("pause", "r", "--until", f"{until:%Y-%m-%dT%H:%M:%S}", "--json"))
+    fairlead("pause", "s", "--for", "1d")
+    assert "paused queue 's'\n" == fairlead("pause", "s")
+
+    shown = re.findall("paused(?:, [1-5] h)?", fairlead("queues"))
+
+    assert until == datetime.fromisoformat(said["until"])
+    assert [("q", True), ("r", True), ("s", None)] == db.execute(
+        "SELECT queue, until > since + interval '119 minutes' FROM fairlead.paused ORDER BY 1"
+    ).fetchall()
+    assert ["paused, 2 h", "paused, 5 h", "paused"] == shown

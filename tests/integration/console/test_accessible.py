@@ -121,12 +121,14 @@ def test_keys_reach_everything(browser: Chrome, address: str, pages: tuple[str, 
 
 
 def test_keys_alone_act(browser: Chrome, address: str, db: Database) -> None:
-    """A queue is paused, with the reason that was typed, and resumed."""
+    """A queue is paused for so long, with the reason that was typed, and resumed."""
     size(browser, 1600)
     browser.get(f"{address}/queues")
     keys = ActionChains(browser)
     browser.find_element(By.CSS_SELECTOR, "form.acts input[name=queue]").send_keys("exports")
-    keys.send_keys(Keys.TAB, "no paper", Keys.TAB, Keys.ENTER).perform()
+    keys.send_keys(
+        Keys.TAB, Keys.TAB, "2h", Keys.TAB, "no paper", Keys.TAB, Keys.ENTER
+    ).perform()
     paused = "SELECT queue FROM fairlead.paused WHERE tenant IS NULL ORDER BY 1"
 
     def now() -> list[str]:

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 from starlette.testclient import TestClient
 
 from fairlead.settings import explain
+from fairlead_console.pages import words
 from fairlead_console.settings import ConsoleSettings
 from tests.support.consoles import browsing
 from tests.support.logins import as_login, login
@@ -85,6 +86,32 @@ def test_a_pause_wants_a_reason(client: TestClient, db: Database) -> None:
     assert 400 == post(client, "/queues/pause", token=mine, queue="q", reason=" ").status_code
     assert 400 == post(client, "/queues/pause", token=mine, reason="why").status_code
     assert (0, 0, 0, 0) == db.execute(_ASKED).fetchone()
+
+
+def test_a_pause_is_of_a_tenant_and_for_a_time_where_that_is_said(
+    client: TestClient, db: Database
+) -> None:
+    """The page says until when, and who resumes it before resumes that tenant alone."""
+    mine = token(client, "/queues", OPERATOR)
+    given = {"token": mine, "queue": "mail", "reason": "because"}
+
+    for lasts in ("soon", "0", "367d", "9" * 30 + "d"):
+        said = post(client, "/queues/pause", OPERATOR, SAME, **given, lasts=lasts)
+        assert (400, True) == (said.status_code, "For how long" in said.text)
+    assert (0, 0, 0, 0) == db.execute(_ASKED).fetchone()
+    post(client, "/queues/pause", OPERATOR, SAME, **given, tenant="", lasts="")
+    post(client, "/queues/pause", OPERATOR, SAME, **given, tenant="acme", lasts=" 2h ")
+
+    assert [(None, None), ("acme", True)] == db.execute(
+        "SELECT tenant, until BETWEEN now() + interval '119 m' AND now() + interval '2 h'"
+        " FROM fairlead.paused ORDER BY tenant NULLS FIRST"
+    ).fetchall()
+    (until,) = db.execute("SELECT max(until) FROM fairlead.paused").fetchone() or (None,)
+    ends = f"until {words.instant(until)}"
+    assert f", {ends}, by ada: because" in client.get("/queues?after=a", auth=OPERATOR).text
+    assert f"Its jobs wait {ends}, or until" in client.get("/", auth=OPERATOR).text
+    post(client, "/queues/resume", OPERATOR, SAME, **given, tenant="acme")
+    assert [(None,)] == db.execute("SELECT tenant FROM fairlead.paused").fetchall()
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,23 @@ def test_a_pause_recalls_what_is_queued_and_a_resume_puts_it_back(db: Database) 
 
 
 @pytest.mark.usefixtures("replica")
+def test_a_pause_ends_by_itself_at_its_end(db: Database) -> None:
+    """What has waited for it is dispatched; the audit log says that nobody resumed it."""
+    db.execute("SELECT fairlead.pause('default', until => clock_timestamp() + interval '2 s')")
+    job = insert_one(db)
+
+    queued(db, job)
+
+    assert [("pause", None), ("resume", "its end has come")] == db.execute(
+        "SELECT verb, reason FROM fairlead.audit ORDER BY at, id"
+    ).fetchall()
+    assert [(True,)] == db.execute(
+        "SELECT at >= (details ->> 'until')::timestamptz FROM fairlead.audit"
+        " WHERE verb = 'resume'"
+    ).fetchall()
+
+
+@pytest.mark.usefixtures("replica")
 def test_a_pause_of_one_tenant_leaves_the_others_alone(db: Database) -> None:
     """A tenant of a queue is paused by itself."""
     db.execute("SELECT fairlead.pause('default', 'loud')")

@@ -137,9 +137,16 @@ def test_what_is_paused_is_said_and_before_the_first_look_so_is_that() -> None:
     """A pause is no harm: somebody wanted it."""
     row: Row = {"queue": "mail", "tenant": None, "since": NOW - 90 * SECOND, "now": NOW}
 
-    found = health.judged((), [row])
+    found = health.judged((), [{**row, "until": None}, {**row, "until": NOW + 90 * SECOND}])
 
-    assert ["paused: queue “mail”, for 1 m 30 s"] == [each.title for each in found.concerns]
+    title = "paused: queue “mail”, for 1 m 30 s"
+    ends = (
+        f"Its jobs wait until {words.instant(NOW + 90 * SECOND)}, or until somebody resumes it."
+    )
+    assert [title, title] == [each.title for each in found.concerns]
+    assert ["Its jobs wait until somebody resumes it.", ends] == [
+        each.means for each in found.concerns
+    ]
     assert "The doctor is still looking." == health.judged(None, []).headline
 
 

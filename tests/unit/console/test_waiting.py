@@ -79,6 +79,15 @@ def test_what_the_tables_answer_without_a_leader_has_fewer_steps() -> None:
     assert found.lag is None
 
 
+def test_a_pause_with_an_end_says_when_that_is() -> None:
+    """Beside that somebody may resume it before."""
+    said: Row = {"blocked_by": "paused", "paused_until": "2026-11-29T18:00:00.5+01:00"}
+
+    (_, holds, *_) = drawn(answer(**said), tenant="acme", slots=SLOTS).steps
+
+    assert "again at 2026-11-29 17:00:00, or when somebody resumes it." in holds.detail
+
+
 def test_a_job_that_is_dispatched_has_a_sentence_and_no_steps() -> None:
     """A worker is about to claim it."""
     found = drawn(answer(state="queued", blocked_by=None), tenant="acme", slots=[])

@@ -2,7 +2,7 @@
 --         %(jobs)s jobs and %(tenants)s tenants are looked at, and a little of each of the first 1000 queues. Where a queue has
 --         more tenants, its oldest wait is that of those looked at, or of those that the leader's report names: its pool's longest.
 -- locks: none
--- index: jobs_lane, jobs_due; work_queue is shallow and read whole, and a report is bounded.
+-- index: jobs_lane, jobs_due, paused_once; work_queue is shallow and read whole, and a report is bounded.
 with recursive named as (
     (select j.queue from fairlead.jobs j where j.run_at is null order by j.queue limit 1)
     union all
@@ -32,7 +32,9 @@ select s.queue,
        case when sum(s.tenants) > (select b.tenants from bound b)
             then least(min(s.oldest_pending_at), (select r.since from reported r where r.queue = s.queue))
             else min(s.oldest_pending_at) end as oldest_pending_at,
-       bool_or(s.paused) as paused, sum(sum(s.scheduled)) over () > 10000 as scheduled_is_more,
+       bool_or(s.paused) as paused,
+       (select p.until from fairlead.paused p where p.queue = s.queue and p.tenant is null) as paused_until,
+       sum(sum(s.scheduled)) over () > 10000 as scheduled_is_more,
        clock_timestamp() as now
 from (
     select n.queue, d.due, 0 as tenants, null::timestamptz as oldest_pending_at,

@@ -13,6 +13,7 @@ declare
     ahead integer;
     asked integer;
     since timestamptz;
+    ends_at timestamptz;
 begin
     select s.state, s.queue, s.tenant, s.run_at, s.claimed_at, s.finished_at, s.worker, s.deadline,
            s.cancel_requested_at
@@ -46,15 +47,18 @@ begin
             where mine.job_id = _explain.job_id) rows;
         known := known || jsonb_build_object('ahead', ahead);
     else
-        select min(p.since) into since from fairlead.paused p
+        select min(p.since), case when bool_and(p.until is not null) then max(p.until) end into since, ends_at
+        from fairlead.paused p
         where p.queue = job.queue and (p.tenant is null or p.tenant = job.tenant);
         if since is not null then
-            return known || jsonb_build_object('blocked_by', 'paused', 'blocked_since', since,
+            return known || jsonb_strip_nulls(jsonb_build_object(
+                'blocked_by', 'paused', 'blocked_since', since, 'paused_until', ends_at,
                 'blocked_seconds', extract(epoch from clock_timestamp() - since), 'sentence', format(
-                'its %s is paused since %s: resume it',
-                case when exists (select from fairlead.paused p
-                                  where p.queue = job.queue and p.tenant is null)
-                     then 'queue' else 'tenant' end, since));
+                    'its %s is paused since %s%s: resume it',
+                    case when exists (select from fairlead.paused p
+                                      where p.queue = job.queue and p.tenant is null)
+                         then 'queue' else 'tenant' end,
+                    since, case when ends_at is not null then format(', until %s', ends_at) end)));
         end if;
     end if;
     if not exists (select from fairlead.leaders l

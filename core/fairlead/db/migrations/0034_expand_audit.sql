@@ -79,27 +79,6 @@ begin
     return deleted;
 end $$;
 
--- Stops new dispatch of a queue, or of one tenant in it, from the scheduler's next tick; what is
--- queued is recalled within 2 s, what runs finishes. A repeat changes nothing.
-create function fairlead.pause(queue text, tenant text default null) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
-begin
-    if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
-        raise exception 'fairlead: queue must be 1 to 128 bytes and tenant at most 128'
-            using errcode = 'check_violation';
-    end if;
-    if not fairlead._sees_all() and (pause.tenant is null or not fairlead._sees(pause.tenant)) then
-        raise exception 'fairlead: this login may pause its own tenant only'
-            using errcode = 'insufficient_privilege';
-    end if;
-    insert into fairlead.paused (queue, tenant) values (pause.queue, pause.tenant)
-    on conflict do nothing;
-    if found then
-        perform fairlead._record_audit('pause', queue => pause.queue, tenant => pause.tenant);
-    end if;
-    perform fairlead._notify('fairlead_scheduler', '');
-end $$;
-
 -- Ends a pause made with the same arguments; answers whether there was one.
 create function fairlead.resume(queue text, tenant text default null) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$

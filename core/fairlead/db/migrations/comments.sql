@@ -50,9 +50,10 @@ comment on function fairlead.redrive(text, text, text, timestamptz, integer) is
     'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, and no more once those it has made '
     'have 16 MiB, each once however often it is called, for as long as its ending is kept. Answers how many new jobs it '
     'made; call it until that is 0.';
-comment on function fairlead.pause(text, text) is
+comment on function fairlead.pause(text, text, timestamptz) is
     'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is '
-    'recalled within 2 s and what runs finishes. A repeat changes nothing.';
+    'recalled within 2 s and what runs finishes. It lasts until somebody resumes it, or until an instant, by 366 days '
+    'ahead at most: the leader ends it within 4 s of that. A repeat changes that instant alone; without one it has none.';
 comment on function fairlead.resume(text, text) is
     'Ends a pause that was made with the same arguments; answers whether there was one.';
 comment on function fairlead.announce_kinds(bigint, text[], integer[], boolean[]) is

@@ -195,7 +195,7 @@ begin
 
         'grant select, insert, update, delete on fairlead.pool_demand to fairlead_scheduler',
         'grant select on fairlead.pod_drains to fairlead_scheduler',
-        'grant execute on function fairlead._forget_drains(bigint), fairlead._forget_periods(bigint, integer) to fairlead_scheduler',
+        'grant execute on function fairlead._forget_drains(bigint), fairlead._forget_periods(bigint, integer), fairlead._end_pauses(bigint, integer) to fairlead_scheduler',
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id, queue, run_at) on fairlead.jobs to fairlead_autoscaler',
@@ -214,7 +214,7 @@ begin
         'grant update (enabled) on fairlead.schedules to fairlead_operator',
         'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_admin',
         'grant insert, update, delete on fairlead.tenant_logins, fairlead.pool_logins to fairlead_admin',
-        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint), fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead._release_worker(bigint), fairlead._release_jobs(bigint, bigint, integer), fairlead.reset_leadership() to fairlead_operator, fairlead_admin',
+        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint), fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text, timestamptz), fairlead.resume(text, text), fairlead._release_worker(bigint), fairlead._release_jobs(bigint, bigint, integer), fairlead.reset_leadership() to fairlead_operator, fairlead_admin',
         'grant execute on function fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text), fairlead._assign_pool(text, text), fairlead._own_pool(text, text), fairlead._take_over(text) to fairlead_admin',
         'grant execute on function fairlead.redact(bigint), fairlead._erase_history(text, bigint, integer), fairlead._erase_batches(text, bigint, integer), fairlead._erase_periods(text), fairlead.remove_schedules(text, text) to fairlead_admin',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead.checkpoint(bigint, bigint, jsonb), fairlead.make_history_partitions(integer) to fairlead_admin'

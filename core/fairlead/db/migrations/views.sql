@@ -165,26 +165,27 @@ select s.queue, greatest(sum(s.due) - sum(s.queued) - sum(s.running), 0)::bigint
        sum(s.scheduled)::bigint as scheduled, min(s.next_run_at) as next_run_at,
        sum(s.tenants)::bigint as tenants, min(s.oldest_pending_at) as oldest_pending_at,
        bool_or(s.paused) as paused,
-       sum(sum(s.scheduled)) over () > 10000 as scheduled_is_more
+       sum(sum(s.scheduled)) over () > 10000 as scheduled_is_more, max(s.paused_until) as paused_until
 from (
     select n.queue, d.due, 0 as tenants, null::timestamptz as oldest_pending_at,
-           0 as queued, 0 as running, 0 as scheduled, null::timestamptz as next_run_at, false as paused
+           0 as queued, 0 as running, 0 as scheduled, null::timestamptz as next_run_at, false as paused,
+           null::timestamptz as paused_until
     from named n cross join lateral (
         select count(*) as due from (
             select from fairlead.jobs j
             where j.queue = n.queue and j.run_at is null
             order by j.tenant, j.rank, j.seq limit (select 10001)) b) d
     union all
-    select l.queue, 0, 1, l.oldest_pending_at, 0, 0, 0, null, false from fairlead._lanes l
+    select l.queue, 0, 1, l.oldest_pending_at, 0, 0, 0, null, false, null from fairlead._lanes l
     union all
     select q.queue, q.completed::integer, 0, null, (q.worker is null)::integer,
-           (q.worker is not null)::integer, 0, null, false
+           (q.worker is not null)::integer, 0, null, false, null
     from fairlead.work_queue q
     union all
-    (select j.queue, 0, 0, null, 0, 0, 1, j.run_at, false
+    (select j.queue, 0, 0, null, 0, 0, 1, j.run_at, false, null
      from fairlead.jobs j where j.run_at is not null order by j.run_at limit (select 10001))
     union all
-    select p.queue, 0, 0, null, 0, 0, 0, null, true from fairlead.paused p where p.tenant is null
+    select p.queue, 0, 0, null, 0, 0, 0, null, true, p.until from fairlead.paused p where p.tenant is null
 ) s
 where (select fairlead._sees_all() or fairlead._reads_all())
 group by s.queue having count(distinct 1) > 0;

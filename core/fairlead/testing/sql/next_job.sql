@@ -15,5 +15,6 @@ from (
 where not exists (select from fairlead.work_queue q where q.job_id = p.id offset 0)
   and not exists (
       select from fairlead.paused s
-      where s.queue = p.queue and (s.tenant is null or s.tenant = p.tenant) offset 0)
+      where s.queue = p.queue and (s.tenant is null or s.tenant = p.tenant)
+        and (s.until is null or s.until > now()) offset 0)
 limit 1
