@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = read_settings(arguments)
     log.configure(settings.log_format, settings.log_level)
     try:
-        if not settings.is_open:
+        if settings.has_logins:
             logins(settings)
         run(settings)
     except (BadLogins, Unusable, CannotListen) as error:
@@ -127,6 +127,8 @@ class _Server:
             log_config=None,
             access_log=False,
             server_header=False,
+            # Else a header would say from which address a request comes, and be believed.
+            proxy_headers=False,
             timeout_graceful_shutdown=_STOP_SECONDS,
         )
         self._server = uvicorn.Server(config)

@@ -154,3 +154,44 @@ def test_without_operators_no_pod_has_a_login_that_could_change_anything() -> No
     )
     assert [{"key": "operator", "path": "url"}] == at(volumes["operator"], "secret", "items")
     assert "db" == at(volumes["operator"], "secret", "secretName")
+
+
+_PROXY: Object = {
+    "userHeader": "X-Forwarded-Preferred-Username",
+    "groupsHeader": "X-Forwarded-Groups",
+    "networks": ["127.0.0.1/32", "fd00::/64"],
+    "operatorGroups": ["on call", "sre"],
+}
+
+
+def test_a_proxy_signs_people_in_where_the_values_say_so() -> None:
+    """Its pods need no logins then; the Service may lead to a proxy among them."""
+    objects = with_console(
+        logins={"existingSecret": ""}, proxy=_PROXY, service={"targetPort": 4180}
+    )
+    made = one(objects, "Deployment", NAME)
+    given = environment(made)
+    volumes = {str(each["name"]) for each in cast("list[Object]", at(made, *POD, "volumes"))}
+
+    assert "FAIRLEAD_CONSOLE_LOGINS_FILE" not in given
+    assert {
+        "USER_HEADER": "X-Forwarded-Preferred-Username",
+        "GROUPS_HEADER": "X-Forwarded-Groups",
+        "TRUSTED_PROXIES": "127.0.0.1/32,fd00::/64",
+        "VIEWER_GROUPS": "",
+        "OPERATOR_GROUPS": "on call,sre",
+        "OPERATORS": "",
+        "OPERATOR_URL_FILE": "/run/fairlead/operator/url",
+        "HOST": "0.0.0.0",  # noqa: S104 - the pod's own, where headers are believed from the proxy
+        "PORT": "8420",
+    } == {
+        name.removeprefix("FAIRLEAD_CONSOLE_"): value
+        for name, value in given.items()
+        if name.startswith("FAIRLEAD_CONSOLE_")
+    }
+    assert ("logins" in volumes, "operator" in volumes) == (False, True)
+    ports = at(one(objects, "Service", NAME), "spec", "ports", 0)
+    assert (80, 4180) == (at(ports, "port"), at(ports, "targetPort"))
+    assert 4180 == at(
+        one(objects, "NetworkPolicy", NAME), "spec", "ingress", 0, "ports", 0, "port"
+    )

@@ -20,6 +20,7 @@ IAM: Object = {"serviceAccount": {"name": "a", "annotations": {"iam": "x"}}}
 SAME_ACCOUNT: Object = {"serviceAccount": {"create": True, "name": "a"}}
 HOOK_OF_ACCOUNT: Object = {"mode": "hook", "serviceAccount": {"name": "a"}}
 UNSEEN: Object = {"enabled": True, "logins": {"existingSecret": "who"}}
+BELIEVED: Object = {"enabled": True, "proxy": {"userHeader": "X-User"}}
 STUCK: Object = {"maxUnavailable": "0%", "maxSurge": 0}
 STORED: Object = {"source": "database", "document": {"version": 1}}
 
@@ -123,6 +124,14 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
         (
             {**GIVEN, "console": {**UNSEEN, "port": 8080}},
             "console.port is 8080, which is healthPort",
+        ),
+        (
+            {**GIVEN, "console": {**UNSEEN, **BELIEVED}},
+            "console.logins.existingSecret and console.proxy.userHeader are both set",
+        ),
+        (
+            {**GIVEN, "console": BELIEVED},
+            "console.proxy.networks is missing, so the header",
         ),
         ({}, "Set database.existingSecret"),
         ({**GIVEN, **TRIAL}, "database.existingSecret and trialDatabase.enabled are all set"),

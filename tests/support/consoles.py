@@ -24,14 +24,19 @@ HERE = "http://127.0.0.1"
 
 
 @contextmanager
-def browsing(url: str, *, base: str = HERE, **settings: object) -> Generator[TestClient]:
-    """Yield a client of a console over this database."""
+def browsing(
+    url: str, *, base: str = HERE, peer: str = "127.0.0.1", **settings: object
+) -> Generator[TestClient]:
+    """Yield a client of a console over this database, which connects from an address."""
     read = ConsoleSettings.model_validate({"database_url": url, **settings})
     source = Source.of(read)
     source.pulse.start()
     try:
         yield TestClient(
-            Console(read, source).app(), base_url=base, raise_server_exceptions=False
+            Console(read, source).app(),
+            base_url=base,
+            raise_server_exceptions=False,
+            client=(peer, 50_000),
         )
     finally:
         source.close()

@@ -154,8 +154,14 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 
 {{- define "fairlead.validateConsole" -}}
 {{- $it := .Values.console -}}
-{{- if and $it.enabled (not $it.logins.existingSecret) -}}
-{{- fail "console.logins.existingSecret is missing, so everybody in the cluster could read the pages: name a Secret with lines of name:password under the key `logins`" -}}
+{{- if and $it.enabled (not $it.logins.existingSecret) (not $it.proxy.userHeader) -}}
+{{- fail "console.logins.existingSecret is missing, so everybody in the cluster could read the pages: name a Secret with lines of name:password under the key `logins`, or have a proxy sign people in with console.proxy" -}}
+{{- end -}}
+{{- if and $it.enabled $it.logins.existingSecret $it.proxy.userHeader -}}
+{{- fail "console.logins.existingSecret and console.proxy.userHeader are both set: keep one of them" -}}
+{{- end -}}
+{{- if and $it.enabled $it.proxy.userHeader (not $it.proxy.networks) -}}
+{{- fail "console.proxy.networks is missing, so the header of console.proxy.userHeader would be believed from nobody: name the networks from which the proxy connects" -}}
 {{- end -}}
 {{- if and $it.enabled (eq (int $it.port) (int .Values.healthPort)) -}}
 {{- fail (printf "console.port is %d, which is healthPort: change one of them" (int $it.port)) -}}

@@ -1,4 +1,6 @@
-"""Who may look: everybody on this machine's own address, elsewhere who knows a login.
+"""Who may look: everybody on this machine's own address, elsewhere who has signed in.
+
+That is who knows a login, or who a proxy says it is (`trusted_proxy`).
 
 On loopback without logins a page of another site must not read the console through a name that
 it points there (DNS rebinding), so only loopback's names are answered.
@@ -15,12 +17,15 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairlead_console.settings import LOOPBACK, ConsoleSettings
+from fairlead_console.web.trusted_proxy import Person, TrustedProxy
 
 _ASK = {"WWW-Authenticate": 'Basic realm="Fairlead", charset="UTF-8"'}
 
 
 PERSON = "fairlead.person"
-"""Where a request's scope says who asks: the name of the login; empty: whoever is here."""
+"""Where a request's scope says who asks: a name; empty: whoever is here."""
+MAY_ACT = "fairlead.may_act"
+"""Where it says whether they are an operator."""
 
 
 class BadLogins(Exception):
@@ -38,16 +43,32 @@ class Access:
     def __init__(self, app: ASGIApp, settings: ConsoleSettings) -> None:
         self._app = app
         self._settings = settings
+        self._proxy = TrustedProxy(settings) if settings.console_user_header else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        found = self._who(scope)
+        if isinstance(found, Person):
+            scope[PERSON], scope[MAY_ACT] = found.name, found.may_act
+            await self._app(scope, receive, send)
+        else:
+            await found(scope, receive, send)
+
+    def _who(self, scope: Scope) -> Person | PlainTextResponse:
+        """Return who asks, or the refusal."""
         headers = Headers(scope=scope)
-        refusal = self._refusal(headers)
-        scope[PERSON] = "" if self._settings.is_open else _name(headers)
-        await (refusal or self._app)(scope, receive, send)
+        if self._proxy is not None:
+            peer = scope.get("client")
+            return self._proxy.who(headers, None if peer is None else str(peer[0]))
+        if refusal := self._refusal(headers):
+            return refusal
+        if self._settings.is_open:
+            return Person("", may_act=True)
+        name = _name(headers)
+        return Person(name, may_act=name in self._settings.operators)
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
         if self._settings.is_open:

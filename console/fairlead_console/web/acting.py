@@ -27,7 +27,7 @@ from fairlead_console.pages.bulk import Run
 from fairlead_console.reads import many
 from fairlead_console.reads.acts import Acts, Verb
 from fairlead_console.settings import ConsoleSettings
-from fairlead_console.web.access import PERSON
+from fairlead_console.web.access import MAY_ACT, PERSON
 
 _BODY_MAX: Final = 8192
 _HOURS_VALID = 12
@@ -147,9 +147,7 @@ class Acting:
         return await run_in_threadpool(do, seconds=_STEP_SECONDS)
 
     def _may(self, request: Request) -> bool:
-        if self._address is None:
-            return False
-        return self._settings.is_open or request.scope[PERSON] in self._settings.operators
+        return self._address is not None and bool(request.scope[MAY_ACT])
 
     async def form(self, request: Request) -> dict[str, str]:
         """Return the fields of a request that may change something.

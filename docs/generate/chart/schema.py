@@ -34,6 +34,8 @@ _OWN = {
     *("metrics_wait_bounds", "release"),
     *("console_operators", "console_operator_url", "console_operator_url_file"),
     *("console_host", "console_port", "console_logins", "console_logins_file"),
+    *("console_user_header", "console_groups_header", "console_trusted_proxies"),
+    *("console_viewer_groups", "console_operator_groups"),
 }
 # Settings that several programs read, so that they are set once for all.
 _SHARED = ("worker_lease_seconds", "metrics_kind_allowlist", "log_format", "log_level")

@@ -32,6 +32,51 @@ def test_logins_are_in_one_place() -> None:
         ConsoleSettings(console_logins="ada:secret", console_logins_file=Path("/run/logins"))
 
 
+_HEADER = {"console_user_header": "X-Forwarded-User"}
+_PROXY = {**_HEADER, "console_trusted_proxies": "10.0.0.7/32, fd00::/64"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (_HEADER, "FAIRLEAD_CONSOLE_TRUSTED_PROXIES"),
+        ({**_HEADER, "console_trusted_proxies": " , "}, "FAIRLEAD_CONSOLE_TRUSTED_PROXIES"),
+        ({"console_trusted_proxies": "10.0.0.7"}, "FAIRLEAD_CONSOLE_USER_HEADER"),
+        ({"console_groups_header": "X-Forwarded-Groups"}, "FAIRLEAD_CONSOLE_USER_HEADER"),
+        ({**_PROXY, "console_viewer_groups": "sre"}, "FAIRLEAD_CONSOLE_GROUPS_HEADER"),
+        ({**_PROXY, "console_logins": "ada:secret"}, "not both"),
+        ({**_PROXY, "console_user_header": "X Forwarded"}, "'X Forwarded'"),
+        ({**_PROXY, "console_groups_header": "X:G"}, "'X:G'"),
+        ({**_PROXY, "console_trusted_proxies": "10.0.0.7/24"}, "10.0.0.7/24, and that is no"),
+        ({**_PROXY, "console_trusted_proxies": "proxy"}, "proxy, and that is no network"),
+        ({**_PROXY, "console_trusted_proxies": "10.0.0.7, 0.0.0.0/0"}, "everybody could say"),
+        ({**_PROXY, "console_trusted_proxies": "::/0"}, "everybody could say"),
+        (
+            {
+                **_PROXY,
+                "console_groups_header": "X-Forwarded-Groups",
+                "console_operator_groups": "sre",
+            },
+            "console_operator_groups names who may act, and there is no login",
+        ),
+    ],
+)
+def test_a_proxy_is_believed_only_where_it_is_named(given: dict[str, str], said: str) -> None:
+    """And what makes no sense is refused at the start, with what to do."""
+    with pytest.raises(ValidationError) as refused:
+        ConsoleSettings.model_validate(given)
+
+    assert said in explain(refused.value)
+
+
+def test_behind_a_proxy_nobody_is_a_stranger() -> None:
+    """So it may listen where others reach it."""
+    settings = ConsoleSettings.model_validate({**_PROXY, "console_host": "192.0.2.7"})
+
+    assert not settings.is_open
+    assert ["10.0.0.7/32", "fd00::/64"] == [str(each) for each in settings.trusted_proxies]
+
+
 def test_a_file_of_logins_is_read_anew(tmp_path: Path) -> None:
     """A password that is changed holds from the next request on."""
     file = tmp_path / "logins"
