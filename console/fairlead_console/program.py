@@ -141,7 +141,8 @@ class _Server:
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Begin to answer; from here on nobody who connects is refused."""
+        self._listener.listen()
         self._thread.start()
 
     def stop(self) -> None:
