@@ -111,9 +111,10 @@ class Tail:
         """Return whether jobs may be pending that nothing watches for.
 
         Call it for each scan of the lanes, with the transactions that its snapshot had in
-        progress: if so, whatever has been read of the lanes is to be read again. It is so once,
-        and again whenever one has ended that may have committed such jobs, until all have: one
-        that stays open, for days if it was abandoned, costs nothing and hides no other.
+        progress: if so, whatever has been read of the lanes is to be read again. It is so once
+        after anything was left to the scans, and again whenever a transaction has ended that
+        may have committed such jobs, until all have: one that stays open, for days if it was
+        abandoned, costs nothing and hides no other.
         """
         xmax = self._unwatched_xmax
         if xmax is None:
@@ -168,8 +169,7 @@ class Tail:
             dropped: How many ranges or ids are watched no longer.
         """
         self._dropped += dropped
-        if xmax > (self._unwatched_xmax or 0):
-            self._unwatched_open = None
+        self._unwatched_open = None
         self._unwatched_xmax = max(self._unwatched_xmax or 0, xmax)
 
     def doubt(self, ids: Iterable[int], now_us: int) -> None:
