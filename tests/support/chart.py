@@ -178,7 +178,7 @@ def environment(deployment: Object) -> dict[str, str]:
 
 def variables(container: Json) -> dict[str, str]:
     """Return the variables of a container; those of the pod itself as `pod`."""
-    listed = cast("list[Object]", at(container, "env"))
+    listed = cast("list[Object]", at(container, "env") or [])
     names = [str(each["name"]) for each in listed]
     assert len(names) == len(set(names)), f"{names}: one name has one value"
     return {str(each["name"]): str(each.get("value", "pod")) for each in listed}
