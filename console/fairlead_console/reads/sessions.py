@@ -54,6 +54,7 @@ class Sessions:
         self._address = address
         self._settings = _ASKS if asks else _READS
         self._idle: list[Connection] = []
+        self._ended = False
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_SESSIONS)
 
@@ -81,8 +82,9 @@ class Sessions:
             self._places.release()
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close what is idle now, and what is lent when it comes back."""
         with self._lock:
+            self._ended = True
             idle, self._idle = self._idle, []
         for session in idle:
             session.close()
@@ -105,14 +107,13 @@ class Sessions:
         return session
 
     def _take_back(self, session: Connection) -> None:
-        if (
-            session.closed
-            or session.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
-        ):
-            session.close()
-            return
+        clean = session.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
         with self._lock:
-            self._idle.append(session)
+            keep = clean and not session.closed and not self._ended
+            if keep:
+                self._idle.append(session)
+        if not keep:
+            session.close()
 
 
 def _not_a_viewer(login: str) -> str:

@@ -122,3 +122,14 @@ def test_sessions_are_few_and_used_again(database_url: str, db: Database) -> Non
     with sessions.one() as session:
         assert session.info.backend_pid not in pids
     sessions.close()
+
+
+def test_a_session_that_is_in_use_at_the_end_is_closed_when_it_comes_back(
+    database_url: str,
+) -> None:
+    """The doctor may be looking when the console ends."""
+    sessions = Sessions(DatabaseSettings(database_url=database_url))
+    with sessions.one() as session:
+        sessions.close()
+        assert not session.closed
+    assert session.closed
