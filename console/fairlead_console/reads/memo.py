@@ -24,12 +24,20 @@ class Memo(Generic[T]):
         self._lock = threading.Lock()
         self._kept: dict[object, tuple[float, T]] = {}
         self._readers: dict[object, threading.Lock] = {}
+        self._forgotten = 0
+
+    def forget(self) -> None:
+        """Have everything read anew, what is being read now included."""
+        with self._lock:
+            self._forgotten += 1
+            self._kept.clear()
 
     def get(self, key: object, read: Callable[[], T]) -> T:
         """Return what is kept for a key, or read it."""
         with self._lock:
             reader = self._readers.setdefault(key, threading.Lock())
         with reader:
+            forgotten = self._forgotten
             until, kept = self._kept.get(key, (0.0, None))
             began = monotonic()
             if kept is not None and began < until:
@@ -38,8 +46,9 @@ class Memo(Generic[T]):
             took = monotonic() - began
             fresh = min(max(_FRESH_SECONDS, took * _PART), _FRESH_SECONDS_MAX)
             with self._lock:
-                self._forget_the_oldest()
-                self._kept[key] = (monotonic() + fresh, found)
+                if forgotten == self._forgotten:
+                    self._forget_the_oldest()
+                    self._kept[key] = (monotonic() + fresh, found)
             return found
 
     def _forget_the_oldest(self) -> None:

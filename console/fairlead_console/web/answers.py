@@ -93,6 +93,32 @@ def _of_the_database(error: Exception) -> tuple[str, str]:
             return "The database refused", f"It says: {said}."
 
 
+class Fresh:
+    """Has every page read anew after a request that may have changed something.
+
+    Args:
+        app: What answers.
+        forget: Drops what is kept of pages; called before the answer is sent.
+    """
+
+    def __init__(self, app: ASGIApp, forget: Callable[[], None]) -> None:
+        self._app = app
+        self._forget = forget
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_after(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._forget()
+            await send(message)
+
+        await self._app(scope, receive, send_after)
+
+
 class Guarded:
     """Adds the headers that keep a page to itself to every answer of an application."""
 

@@ -18,7 +18,7 @@ from fairlead_console.settings import ConsoleSettings
 from fairlead_console.web import changes
 from fairlead_console.web.access import Access
 from fairlead_console.web.acting import SAID, Acting
-from fairlead_console.web.answers import Guarded, Pages
+from fairlead_console.web.answers import Fresh, Guarded, Pages
 from fairlead_console.web.bulk import Bulk
 from fairlead_console.web.records import Records
 
@@ -44,7 +44,8 @@ class Console:
         inner = Starlette(
             routes=self.routes(), exception_handlers=dict.fromkeys(_KNOWN, self.wrong)
         )
-        return Guarded(Access(inner, self._settings))
+        fresh = Fresh(inner, self._source.memo.forget)
+        return Guarded(Access(fresh, self._settings))
 
     def routes(self) -> list[BaseRoute]:
         """Return every address that is answered."""

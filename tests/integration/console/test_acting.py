@@ -79,6 +79,17 @@ def test_an_operator_switches_a_schedule(
     ]
 
 
+def test_who_acts_sees_at_once_what_it_did(client: TestClient, db: Database) -> None:
+    """Though the page that they came from was read a moment ago."""
+    insert_one(db)
+    mine = token(client, "/queues", OPERATOR)
+    assert "bank is away" not in client.get("/queues", auth=OPERATOR).text
+
+    post(client, "/queues/pause", token=mine, queue="default", reason="bank is away")
+
+    assert "bank is away" in client.get("/queues", auth=OPERATOR).text
+
+
 def test_a_pause_wants_a_reason(client: TestClient, db: Database) -> None:
     """Whoever finds the queue paused wants to know."""
     mine = token(client, "/queues", OPERATOR)
@@ -108,7 +119,7 @@ def test_a_pause_is_of_a_tenant_and_for_a_time_where_that_is_said(
     ).fetchall()
     (until,) = db.execute("SELECT max(until) FROM fairlead.paused").fetchone() or (None,)
     ends = f"until {words.instant(until)}"
-    assert f", {ends}, by ada: because" in client.get("/queues?after=a", auth=OPERATOR).text
+    assert f", {ends}, by ada: because" in client.get("/queues", auth=OPERATOR).text
     assert f"Its jobs wait {ends}, or until" in client.get("/", auth=OPERATOR).text
     post(client, "/queues/resume", OPERATOR, SAME, **given, tenant="acme")
     assert [(None,)] == db.execute("SELECT tenant FROM fairlead.paused").fetchall()
