@@ -29,6 +29,7 @@ from bench.processes import (
 )
 from bench.scenarios import (
     backlog,
+    console,
     drains,
     enqueue,
     idle_fleet,
@@ -55,6 +56,7 @@ _SCENARIOS: dict[str, Callable[[Context], Outcome]] = {
     "P10": idle_fleet.run,
     "P11": memory.run,
     "P12": metrics.run,
+    "P13": console.run,
 }
 _OTHERS_SHARE_MAX = 0.05
 _OTHERS_SECONDS_LOWEST = 1.0
@@ -83,7 +85,7 @@ def _scenarios(text: str) -> tuple[str, ...]:
     names = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     unknown = [name for name in names if name not in _SCENARIOS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no scenario {', '.join(unknown)}: P1 to P12 exist")
+        raise argparse.ArgumentTypeError(f"no scenario {', '.join(unknown)}: P1 to P13 exist")
     return names
 
 

@@ -21,7 +21,7 @@ from fairlead.db.migrate import migrate
 _COMMANDS = Path(sys.executable).parent
 SCHEDULER = (str(_COMMANDS / "fairlead-scheduler"),)
 WORKER = (str(_COMMANDS / "fairlead-worker"),)
-_ROOMS = (ROOT / room for room in ("bench/app", ".", "core", "worker", "scheduler"))
+_ROOMS = (ROOT / room for room in ("bench/app", ".", "core", "worker", "scheduler", "console"))
 PYTHONPATH = os.pathsep.join(map(str, _ROOMS))
 """This checkout is measured, whichever one the environment was made from."""
 APP = "bench_app:tasks"
@@ -91,6 +91,11 @@ class FairleadContender:
         concurrency = str(self.settings["concurrency"])
         argv += ["--concurrency", concurrency, "--processes", str(processes)]
         return self._start(name, argv, dsn, folder)
+
+    def start_console(self, dsn: str, folder: Path) -> Child:
+        """Start a console on a free port of loopback, which its log says."""
+        argv = [str(_COMMANDS / "fairlead-console"), "--port", "0"]
+        return self._start("console", argv, dsn, folder)
 
     def start(self, dsn: str, *, workers: int, folder: Path, stamps: bool) -> Fleet:
         """Start the scheduler, then one worker; `stamps` is decided by the job's kind."""

@@ -1,1 +1,1 @@
-"""One module per scenario, P1 to P12: what runs, and which figure has a bar."""
+"""One module per scenario, P1 to P13: what runs, and which figure has a bar."""

@@ -1,5 +1,6 @@
 """The program of `main`: settings, logs, health and signals around the console's server."""
 
+import asyncio
 import socket
 import sys
 import threading
@@ -7,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 import uvicorn
+from anyio import to_thread
 from pydantic import ValidationError
 
 from fairlead.db.connect import Unreachable
@@ -36,6 +38,8 @@ _FLAGS = {
     "log_level": "--log-level",
 }
 _STOP_SECONDS = 3
+_THREADS = 12
+"""As many as read at once, and some that draw: each costs memory, and there are few cores."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -151,7 +155,11 @@ class _Server:
         self._thread.join()
 
     def _serve(self) -> None:
-        self._server.run(sockets=[self._listener])
+        asyncio.run(self._answer())
+
+    async def _answer(self) -> None:
+        to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        await self._server.serve(sockets=[self._listener])
 
 
 def read_settings(arguments: Sequence[str] | None) -> ConsoleSettings:

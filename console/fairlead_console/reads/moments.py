@@ -14,7 +14,7 @@ from fairlead_console.pages.values import Count
 COUNTED_MAX: Final = 10_000
 """How far each state is counted: a page that counts millions is an outage of its own."""
 _HOLDERS = 8
-_JOBS, _TENANTS = 50_000, 2_000
+_JOBS, _TENANTS = 20_000, 1_000
 """At how many the page of queues looks, over all queues."""
 _PACKAGE = "fairlead_console.reads"
 

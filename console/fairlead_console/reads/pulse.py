@@ -1,7 +1,9 @@
 """Says to every browser that something has changed, and remembers how fast jobs go.
 
 While somebody watches, one thread asks the database once a second, however many watch: two
-small statements. A change is told at most once in two seconds. Nobody has to notify for it.
+small statements. A change is told at most once in two seconds, and less often where the pages
+that are then asked for keep the database busy: reading them takes one part in 200 of the time,
+or happens once a minute. Nobody has to notify for it.
 """
 
 import asyncio
@@ -24,6 +26,8 @@ _EVERY_SECONDS = 1.0
 _TOLD_SECONDS = 2.0
 _ANYWAY_SECONDS = 10.0
 """How often a page is read anew though nothing has changed: what it says of time has."""
+_PART = 200
+_TOLD_SECONDS_MAX = 60.0
 _KEPT_SECONDS = 300
 _GROWING = ("inserted", "started", "succeeded", "unsuccessful")
 
@@ -44,10 +48,12 @@ class Pulse:
 
     Args:
         sessions: Where it looks.
+        others: Sessions that pages use as well, whose time counts too.
     """
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, *others: Sessions) -> None:
         self._sessions = sessions
+        self._paid = (sessions, *others)
         self._condition = threading.Condition()
         self._watchers: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
         self._stopped = False
@@ -99,7 +105,7 @@ class Pulse:
 
     def _watch(self) -> None:
         last: object = None
-        told_at = looked_at = 0.0
+        told_at = looked_at = lent_seconds = 0.0
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: bool(self._watchers) or self._stopped)
@@ -109,9 +115,10 @@ class Pulse:
             if now - looked_at > _ANYWAY_SECONDS:
                 self._counters.clear()  # nobody watched: no rate spans that
             seen, looked_at = self._look(), now
-            may_tell = now - told_at >= _TOLD_SECONDS
-            if may_tell and (seen != last or now - told_at >= _ANYWAY_SECONDS):
-                last, told_at = seen, now
+            lent = sum(each.lent_seconds for each in self._paid)
+            since, spent = now - told_at, lent - lent_seconds
+            if since >= rest_seconds(spent) and (seen != last or since >= _ANYWAY_SECONDS):
+                last, told_at, lent_seconds = seen, now, lent
                 with self._condition:
                     self._tell()
             with self._condition:
@@ -132,6 +139,11 @@ class Pulse:
     def _tell(self) -> None:
         for changed, loop in self._watchers.items():
             loop.call_soon_threadsafe(changed.set)
+
+
+def rest_seconds(spent_seconds: float) -> float:
+    """Return for how long no change is told after pages that cost the database so much."""
+    return min(max(_TOLD_SECONDS, spent_seconds * _PART), _TOLD_SECONDS_MAX)
 
 
 def _per_second(before: Row, after: Row, *names: str) -> float:

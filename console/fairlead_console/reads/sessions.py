@@ -9,6 +9,7 @@ stores for the leader.
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from time import monotonic
 from typing import Final
 
 import psycopg
@@ -55,6 +56,7 @@ class Sessions:
         self._settings = _ASKS if asks else _READS
         self._idle: list[Connection] = []
         self._ended = False
+        self._lent_seconds = 0.0
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_SESSIONS)
 
@@ -74,12 +76,18 @@ class Sessions:
             with self._lock:
                 session = self._idle.pop() if self._idle else None
             session = session or self._open()
+            began = monotonic()
             try:
                 yield session
             finally:
-                self._take_back(session)
+                self._take_back(session, monotonic() - began)
         finally:
             self._places.release()
+
+    @property
+    def lent_seconds(self) -> float:
+        """For how long sessions have been lent so far, added up: what reading costs."""
+        return self._lent_seconds
 
     def close(self) -> None:
         """Close what is idle now, and what is lent when it comes back."""
@@ -106,9 +114,10 @@ class Sessions:
             raise Unfit(state.sentence())
         return session
 
-    def _take_back(self, session: Connection) -> None:
+    def _take_back(self, session: Connection, lent_seconds: float) -> None:
         clean = session.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
         with self._lock:
+            self._lent_seconds += lent_seconds
             keep = clean and not session.closed and not self._ended
             if keep:
                 self._idle.append(session)

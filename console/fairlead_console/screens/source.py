@@ -27,7 +27,8 @@ class Source:
     def of(cls, address: Address) -> "Source":
         """Make one; nothing is opened yet."""
         reads = Sessions(address)
-        return cls(reads, Sessions(address, asks=True), Examiner(reads), Pulse(reads))
+        asks = Sessions(address, asks=True)
+        return cls(reads, asks, Examiner(reads), Pulse(reads, asks))
 
     def queues(self, session: Connection) -> Sequence[Row]:
         """Read every queue, or what another page has read a moment ago."""

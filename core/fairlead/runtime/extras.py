@@ -15,11 +15,11 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
     "cli": ("typer", "rich", "yaml"),
     "scheduler": ("cel_expr_python", "cronsim", "yaml"),
     "autoscaler": ("cel_expr_python", "kubernetes", "urllib3", "yaml"),
-    "console": ("cronsim", "jinja2", "starlette", "uvicorn", "yaml"),
+    "console": ("anyio", "cronsim", "jinja2", "starlette", "uvicorn", "yaml"),
     # Its PostgreSQL may be one of the machine instead, which `fairlead dev` looks for.
     "dev": (
-        *("cel_expr_python", "cronsim", "jinja2", "rich", "starlette", "typer", "uvicorn"),
-        *("watchfiles", "yaml"),
+        *("anyio", "cel_expr_python", "cronsim", "jinja2", "rich", "starlette", "typer"),
+        *("uvicorn", "watchfiles", "yaml"),
     ),
 }
 """What each extra is needed for; of what a module brings itself nothing is said."""

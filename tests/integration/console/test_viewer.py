@@ -124,6 +124,20 @@ def test_sessions_are_few_and_used_again(database_url: str, db: Database) -> Non
     sessions.close()
 
 
+def test_for_how_long_sessions_are_lent_is_added_up(database_url: str) -> None:
+    """That is what pages cost the database, and how often they are asked for follows it."""
+    sessions = Sessions(DatabaseSettings(database_url=database_url))
+    with sessions.one() as session:
+        session.execute("SELECT pg_sleep(0.05)")
+    once = sessions.lent_seconds
+    with sessions.one() as session:
+        session.execute("SELECT pg_sleep(0.05)")
+
+    assert 0.05 <= once
+    assert once + 0.05 <= sessions.lent_seconds
+    sessions.close()
+
+
 def test_a_session_that_is_in_use_at_the_end_is_closed_when_it_comes_back(
     database_url: str,
 ) -> None:
