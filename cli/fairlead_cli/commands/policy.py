@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead.inspection import formats
+from fairlead.inspection import formats, policy_names
 from fairlead.inspection.rows import Row
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import policy_names, policy_versions, tables
+from fairlead_cli.output import policy_versions, tables
 from fairlead_cli.session import ask, session, user
 
 if TYPE_CHECKING:
@@ -367,20 +367,11 @@ def _may_store(connection: "Connection", release: str) -> str:
             change would replace what is stored.
     """
     from fairlead import ownership
+    from fairlead.inspection import policy_source
 
-    owner = ownership.owner_of(connection)
-    if owner not in ("", release):
-        raise CommandError(ownership.policy_refusal(owner, release))
-    (row,) = ask(connection, "policy_source")
-    if row["source"] == "configmap":
-        place = row["place"] or "the release's ConfigMap of the policy"
-        whose = f" of the release {owner}" if owner else ""
-        raise CommandError(
-            f"the policy{whose} is edited in {place}, from where the autoscaler would store it "
-            "again in place of this one: edit `policy.yaml` there, or give the release "
-            "`policy.source=database`"
-        )
-    return owner
+    if said := policy_source.storing_refusal(connection, release):
+        raise CommandError(said)
+    return ownership.owner_of(connection)
 
 
 def _rules(connection: "Connection", stored: "Stored") -> bool:

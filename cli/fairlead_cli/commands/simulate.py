@@ -180,8 +180,8 @@ def _predict(policy: "Policy", asked: _Asked) -> "SimulationReport":
         state = replace(state, slots=asked.slots)
     if not state.all_slots:
         raise NegativeAnswer(
-            f"pool '{asked.pool}' has no live worker, so nothing would run: give --slots, how "
-            "many jobs run at once"
+            f"pool '{asked.pool}' has no live worker, so nothing would run: say how many jobs "
+            "run at once (--slots)"
         )
     fleet = default_fleet(state.slots, tuple(state.other_pools.values()))
     given = _input(state, fleet, asked, trace)

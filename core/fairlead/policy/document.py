@@ -65,9 +65,14 @@ class Document:
 
     def at(self, path: Path) -> str:
         """Return the line of a part, or of the nearest part around it, as " (line N)"."""
+        line = self.line(path)
+        return "" if line is None else f" (line {line})"
+
+    def line(self, path: Path) -> int | None:
+        """Return the line of a part, or of the nearest part around it; None: the whole."""
         while path and path not in self.lines:
             path = path[:-1]
-        return f" (line {self.lines[path]})" if path else ""
+        return self.lines[path] if path else None
 
 
 def read(text: str) -> Document:

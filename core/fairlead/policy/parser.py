@@ -34,7 +34,7 @@ def parse(text: str) -> Policy:
     except Unreadable as error:
         line = "" if error.line is None else f" (line {error.line})"
         where = f"{field(error.path)}: " if error.path else "the document "
-        raise PolicyRefused(f"{where}{error}{line}") from None
+        raise PolicyRefused(f"{where}{error}{line}", error.line) from None
     try:
         policy = Policy.model_validate(found.value)
     except ValidationError as error:

@@ -19,7 +19,16 @@ _KEY = "[key]"
 
 
 class PolicyRefused(Exception):
-    """A document is not a valid policy; the sentence says where, why and what to do."""
+    """A document is not a valid policy; the sentence says where, why and what to do.
+
+    Args:
+        message: The sentence.
+        line: Of the document, from 1, where it is known.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 def refusal(error: ValidationError, document: Document) -> PolicyRefused:
@@ -32,7 +41,8 @@ def refused(path: Path, message: str, document: Document) -> PolicyRefused:
     """Return the refusal for one field, with its line."""
     where = field(path)
     return PolicyRefused(
-        f"{where}{': ' if where else 'the document '}{message}{document.at(path)}"
+        f"{where}{': ' if where else 'the document '}{message}{document.at(path)}",
+        document.line(path),
     )
 
 

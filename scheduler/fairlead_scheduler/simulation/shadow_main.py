@@ -5,8 +5,6 @@ that started it. It prints a report as JSON, or one sentence why there is none a
 """
 
 import json
-import os
-import resource
 import sys
 from datetime import timedelta
 from typing import cast
@@ -17,7 +15,7 @@ from fairlead.db import statements
 from fairlead.db.connect import Connection, Unreachable, connect
 from fairlead.db.error_text import one_line
 from fairlead.policy import PolicyRefused, parse
-from fairlead.runtime.parent_death import die_with_parent
+from fairlead.runtime.bounded_process import bound
 from fairlead_scheduler.background.policy_watch import read_newer
 from fairlead_scheduler.policy.compiled import CompiledPolicy, compile_policy
 from fairlead_scheduler.settings import SchedulerSettings
@@ -41,10 +39,7 @@ class CannotSimulate(Exception):
 
 def main() -> int:
     """Print the report of the version that is the first argument; return the exit code."""
-    die_with_parent()
-    os.nice(19)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_MAX, CPU_SECONDS_MAX))
+    bound(memory_bytes=MEMORY_BYTES_MAX, cpu_seconds=CPU_SECONDS_MAX)
     settings = SchedulerSettings()
     try:
         with connect(settings, name="shadow") as connection:

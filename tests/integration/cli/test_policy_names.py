@@ -7,8 +7,8 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead.inspection import policy_names
 from fairlead_cli.main import run
-from fairlead_cli.output import policy_names
 from tests.integration.conftest import Fairlead
 from tests.support.logins import as_login, login
 from tests.support.statements import command_statements, nodes, prepare

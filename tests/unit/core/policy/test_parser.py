@@ -208,8 +208,10 @@ def test_a_bad_document_is_refused_with_field_value_and_fix(document: str, said:
     with pytest.raises(PolicyRefused) as refused:
         parse(document)
 
+    line = re.search(r"\(line (\d+)\)$", str(refused.value))
     assert said == str(refused.value)[: len(said)]
     assert "\n" not in str(refused.value)
+    assert (int(line[1]) if line else None) == refused.value.line
 
 
 def test_the_example_is_a_policy() -> None:

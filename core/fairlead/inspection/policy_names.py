@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, cast
 
 from fairlead.inspection import formats
-from fairlead_cli.session import ask
+from fairlead.inspection.rows import ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
