@@ -79,6 +79,7 @@ def run(settings: ConsoleSettings) -> None:
         sys.stderr.flush()
         stop.wait()
         source.pulse.stop()
+        source.simulator.close()  # else the server would wait for it
         server.stop()
 
 

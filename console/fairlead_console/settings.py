@@ -45,14 +45,15 @@ class ConsoleSettings(ServiceSettings):
     )
     console_operators: str = Field(
         default="",
-        description="Those who may act, by name, apart by commas: cancel, retry, pause. "
+        description="Those who may act, by name, apart by commas: cancel, retry, pause, edit. "
         "On loopback without logins everybody who reaches the address may.",
     )
     console_operator_url: str = Field(
         default="",
         repr=False,
         description="Connection URL of a member of `fairlead_operator`, by which these act. "
-        "Empty: `console_operator_url_file`, else nobody acts.",
+        "Of `fairlead_admin` as well: they may apply a policy. Empty: "
+        "`console_operator_url_file`, else nobody acts.",
     )
     console_operator_url_file: Path | None = Field(
         default=None,

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 _ALIKE_MAX = 3
 """Of pages that differ in numbers or in what is behind the question mark alone, so many."""
 _TYPED = "because"
-_TYPED_AS = {"lasts": "1h"}
+_TYPED_AS = {"lasts": "1h", "back_to": "", "seal": "", "slots": ""}
 
 
 @dataclass(slots=True)
@@ -30,6 +30,7 @@ class Page(HTMLParser):
         self.forms: list[Form] = []
         self.links: list[str] = []
         self._open: Form | None = None
+        self._area = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -40,15 +41,27 @@ class Page(HTMLParser):
             self.forms.append(self._open)
         elif tag == "form":
             self._open = None
+        elif tag == "textarea" and self._open:
+            self._area = said["name"]
+            self._open.fields[self._area] = ""
         elif tag in ("input", "button", "select") and "name" in said and self._open:
             name = said["name"]
             self._open.fields[name] = said.get("value") or _TYPED_AS.get(name, _TYPED)
         elif tag == "a" and said.get("href", "").startswith("/"):
             self.links.append(said["href"])
 
+    def handle_data(self, data: str) -> None:
+        """Take what a text area says."""
+        if self._area and self._open:
+            self._open.fields[self._area] += data
+
     def handle_endtag(self, tag: str) -> None:
-        """End a form."""
-        if tag == "form":
+        """End a form, or a text area, without the end of a line that begins it."""
+        if tag == "textarea" and self._open:
+            fields = self._open.fields
+            fields[self._area] = fields[self._area].removeprefix("\n")
+            self._area = ""
+        elif tag == "form":
             self._open = None
 
 

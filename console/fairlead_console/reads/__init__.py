@@ -7,7 +7,10 @@ command line prints. It may import that, `fairlead.db` and the settings.
 * `moments` are the console's own statements: counts of states, who has a pool's slots.
 * `records` are those of what was recorded: failures, schedules, policies, the audit log.
 * `memo` answers many browsers with one read; `examiner` has the doctor look now and then.
-* `acts` does what operators ask for, by a login of its own, and is all that can write.
+* `acts` does what operators ask for, by a login of its own, and `policy_store` stores a policy
+  by it: they are all that can write.
+* `simulator` runs the command that predicts what a policy would do, as a process that
+  `bounded_command` bounds.
 * `pulse` says that something has changed, and how fast jobs come and end.
 
 Begin with `sessions`.

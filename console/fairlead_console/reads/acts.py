@@ -1,7 +1,8 @@
 """What people with the role operator do, by a login of its own, in a transaction for each.
 
-Nothing else of the console can write. The functions are those that the command line calls; the
-audit log has the person's name and reason, and the login as the database knows it.
+Nothing else of the console but `policy_store` can write. The functions are those that the
+command line calls; the audit log has the person's name and reason, and the login as the
+database knows it.
 """
 
 from typing import Final, Literal

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fairlead.db.connect import conninfo
+from fairlead.db.connect import Address, conninfo
 from fairlead.inspection import formats
 from fairlead.inspection.formats import ID_MAX
 from fairlead_console.pages.bulk import Run
@@ -50,6 +50,8 @@ SAID: Final = {
     "disabled": "The schedule is disabled: it fires no more until somebody enables it.",
     "enabled": "The schedule is enabled.",
     "no-schedule": "There is no such schedule any more.",
+    "policy-stored": "It is stored. The scheduler puts it in force within two seconds.",
+    "policy-same": "Nothing was stored: this version says the same.",
 }
 """What a page says of what was done, by the word in its address."""
 
@@ -149,8 +151,8 @@ class Acting:
     def _may(self, request: Request) -> bool:
         return self._address is not None and bool(request.scope[MAY_ACT])
 
-    async def form(self, request: Request) -> dict[str, str]:
-        """Return the fields of a request that may change something.
+    async def form(self, request: Request, *, most: int = _BODY_MAX) -> dict[str, str]:
+        """Return the fields of a request that may change something, of so many bytes at most.
 
         Raises:
             HTTPException: it may not.
@@ -162,7 +164,7 @@ class Acting:
         body = bytearray()
         async for part in request.stream():
             body += part
-            if len(body) > _BODY_MAX:
+            if len(body) > most:
                 raise HTTPException(413, "That is too long")
         text = body.decode("utf-8", "replace")
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=20)
@@ -180,23 +182,48 @@ class Acting:
         reason = form.get("reason", "").strip()[:_REASON_MAX]
         return await run_in_threadpool(acts.do, verb, values, actor=actor, reason=reason)
 
-    def _token(self, request: Request, hour: int) -> str:
-        """Return the token of a person for an hour."""
+    @property
+    def login(self) -> Address:
+        """Where the database is for somebody who may act."""
+        assert self._address is not None
+        return self._address
+
+    def actor(self, request: Request) -> str:
+        """Return the name of who asks, for the audit log."""
+        return _actor(request)
+
+    def seal(self, request: Request, seen: tuple[str, ...]) -> str:
+        """Return what says that this person has seen something, now."""
+        return self._token(request, _hour(), seen)
+
+    def is_sealed(self, request: Request, seen: tuple[str, ...], given: str) -> bool:
+        """Tell whether this person has seen it within two hours."""
+        return self._is_known(request, given, seen, hours=2)
+
+    def _token(self, request: Request, hour: int, seen: tuple[str, ...] = ()) -> str:
+        """Return the token of a person for an hour, and for what they have seen."""
         assert self._address is not None
         key = self._alone
         if not self._settings.is_open:
             key = hashlib.sha256(
                 b"fairlead console " + conninfo(self._address).encode()
             ).digest()
-        said = f"{request.scope[PERSON]}\0{hour}".encode()
+        said = "\0".join((request.scope[PERSON], str(hour), *seen)).encode()
         return hmac.new(key, said, hashlib.sha256).hexdigest()
 
-    def _is_known(self, request: Request, token: str) -> bool:
+    def _is_known(
+        self,
+        request: Request,
+        token: str,
+        seen: tuple[str, ...] = (),
+        *,
+        hours: int = _HOURS_VALID,
+    ) -> bool:
         given = token.encode("utf-8", "replace")
         now = _hour()
         return any(
-            hmac.compare_digest(given, self._token(request, now - ago).encode())
-            for ago in range(_HOURS_VALID)
+            hmac.compare_digest(given, self._token(request, now - ago, seen).encode())
+            for ago in range(hours)
         )
 
 

@@ -20,6 +20,7 @@ from fairlead_console.web.access import Access
 from fairlead_console.web.acting import SAID, Acting
 from fairlead_console.web.answers import Fresh, Guarded, Pages
 from fairlead_console.web.bulk import Bulk
+from fairlead_console.web.policy_edit import PolicyEditor
 from fairlead_console.web.records import Records
 
 _KNOWN = (HTTPException, Unreachable, Unusable, Busy, psycopg.Error, Exception)
@@ -58,6 +59,9 @@ class Console:
             *Records(self._source, self._pages, self._acting).routes(),
             *self._acting.routes(),
             *Bulk(self._source, self._pages, self._acting).routes(),
+            *PolicyEditor(
+                self._source, self._pages, self._acting, self._settings.release
+            ).routes(),
             Route("/changes", self.changes),
             Mount("/static", StaticFiles(packages=[("fairlead_console.web", "static")])),
         ]

@@ -64,7 +64,10 @@ class Records:
     def policy(self, request: Request) -> Response:
         """Answer with a version of the policy, and the history before one."""
         version, before = (_number(request, name) for name in ("version", "before"))
-        return self._render(request, policy.read(self._source, version, before))
+        page = policy.read(self._source, version, before)
+        may_edit = self._acting.offer(request) is not None
+        done = SAID.get(request.query_params.get("done", ""))
+        return self._render(request, page, may_edit=may_edit, done=done)
 
     def audit(self, request: Request) -> Response:
         """Answer with a page of the audit log."""

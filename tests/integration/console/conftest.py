@@ -10,9 +10,15 @@ from tests.support.operators import staffed
 
 
 @pytest.fixture
-def operator_login(database_url: str) -> Iterator[str]:
-    """Yield a login that is an operator's and nothing else."""
-    with login(database_url, "fairlead_operator") as name:
+def operator_roles() -> tuple[str, ...]:
+    """Return of what the login is a member by which people act."""
+    return ("fairlead_operator",)
+
+
+@pytest.fixture
+def operator_login(database_url: str, operator_roles: tuple[str, ...]) -> Iterator[str]:
+    """Yield a login that is a member of these roles and of nothing else."""
+    with login(database_url, *operator_roles) as name:
         yield name
 
 

@@ -73,10 +73,11 @@ def address(database_url: str, db: Database, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def pages(db: Database) -> tuple[str, ...]:
-    """Return every page: the screens, a job that waits, one that failed, one that is not."""
+    """Return every page: the screens, jobs that wait, failed or are not, an old policy."""
     row = db.execute("SELECT max(id) FROM fairlead.jobs").fetchone()
     assert row is not None
-    return (*SCREENS, f"/jobs/{row[0]}", "/jobs/900", "/jobs/77777")
+    jobs = (f"/jobs/{row[0]}", "/jobs/900", "/jobs/77777")
+    return (*SCREENS, *jobs, "/policy?version=1", "/policy/edit?version=1")
 
 
 def size(browser: Chrome, width: int) -> None:

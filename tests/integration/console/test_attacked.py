@@ -14,7 +14,7 @@ from fairlead_console.screens.source import Source
 from fairlead_console.settings import ConsoleSettings
 from fairlead_console.web.app import Console
 from tests.support.consoles import SCREENS
-from tests.support.forms import Form, crawled
+from tests.support.forms import Form, Page, crawled
 from tests.support.operators import OPERATOR, READER, SAME, known, post, token
 from tests.support.race import Database
 
@@ -72,6 +72,23 @@ def stored(db: Database) -> list[object]:
 
 
 @pytest.fixture
+def operator_roles() -> tuple[str, ...]:
+    """Return what a login has to be to store policies, too."""
+    return ("fairlead_operator", "fairlead_admin")
+
+
+def edited(client: TestClient, form: Form) -> Form:
+    """Return the form that applies a policy, which an operator comes to by simulating one."""
+    fields = {**form.fields, "document": "queues: [{match: {queue: mail}}]"}
+    for step in ("check", "simulate"):
+        answer = post(client, form.action, OPERATOR, SAME, **{**fields, "step": step})
+        (form,) = Page(answer.text).forms
+        fields = form.fields
+    assert "apply" == form.fields["step"]
+    return form
+
+
+@pytest.fixture
 def forms(client: TestClient, db: Database) -> dict[str, Form]:
     """Return the forms that an operator finds in a fleet with something of everything."""
     for statement in _FLEET:
@@ -79,7 +96,8 @@ def forms(client: TestClient, db: Database) -> dict[str, Form]:
     row = db.execute("SELECT max(id) FROM fairlead.jobs").fetchone()
     assert row is not None
     start = (f"/jobs/{row[0]}", *SCREENS, "/jobs?queue=mail", "/jobs?state=failed&queue=mail")
-    return crawled(client, start, known(OPERATOR))
+    found = crawled(client, start, known(OPERATOR))
+    return found | {"/policy/edit": edited(client, found["/policy/edit"])}
 
 
 def test_an_operator_finds_a_form_for_each_action(forms: dict[str, Form]) -> None:
