@@ -176,9 +176,10 @@ unless it has the task `app`, too: a handler inserts before it completes its job
 _AUDIT = """\
 ## The audit log
 
-Calls of `cancel`, `cancel_jobs`, `retry`, `redrive`, `redact`, `pause`, `resume` and
-`apply_policy` that change something, of `enqueue` that replace another login's job, each step
-of `fairlead tenants erase` and of `fairlead workers release`, and changes of `schedules`, of
+Calls of `cancel`, `cancel_jobs`, `set_priority`, `set_priorities`, `retry`, `redrive`,
+`redact`, `pause`, `resume` and `apply_policy` that change something, of `enqueue` that
+replace another login's job, each step of `fairlead tenants erase` and of
+`fairlead workers release`, and changes of `schedules`, of
 `pool_logins` and `tenant_logins`, of whose a database or pool is by hand, of where the policy
 is edited, and that a login closes a batch that another one made, are rows of
 `fairlead.audit`, which operators and administrators may read and nobody may change. Each has

@@ -44,6 +44,10 @@ class Observed(NamedTuple):
     """The last id that was drawn, also by a transaction that is still open."""
 
 
+Move = tuple[str, str, int, int, list[int]]
+"""Queue, tenant, the rank that these jobs had, the one that they have, and their ids."""
+
+
 class Receipt(NamedTuple):
     """The record that one batch of claims, endings or hand-backs leaves for the leader."""
 
@@ -62,6 +66,8 @@ class Receipt(NamedTuple):
     """Unclaimed rows for whose kinds the worker has no room."""
     evicted: list[int] | None = None
     """Those of `ended` that made room and are pending again."""
+    moved: list[Move] | None = None
+    """Jobs that wait and were given another priority."""
 
 
 class EndedElsewhere(NamedTuple):
@@ -197,6 +203,11 @@ class QueuedRows(NamedTuple):
             pool: tuple(floors.get(band, 0) for band in range(1 + max(floors)))
             for pool, floors in known.items()
         }
+
+    def holders(self) -> dict[int, int]:
+        """Return the workers of those that are claimed, by job."""
+        pairs = zip(self.job_ids or (), self.workers or (), strict=True)
+        return {job_id: worker for job_id, worker in pairs if worker is not None}
 
     def rows(self) -> list[QueueRow]:
         """Return them as rows of the ledger."""

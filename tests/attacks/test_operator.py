@@ -80,6 +80,8 @@ def test_what_an_operator_does_is_in_the_audit_log_with_its_login(
     lost = race.run_one(db)
     worker = db.execute("SELECT id FROM fairlead.worker_leases").fetchall()[0][0]
 
+    assert "changed" == race.answer(operator, "set_priority(%s, 7)", waits)
+    assert 2 == race.answer(operator, "set_priorities(9, queue => 'default')")
     assert "cancelled" == race.answer(operator, "cancel(%s)", waits)
     again = race.answer(operator, "retry(%s)", waits)
     assert 1 == race.answer(operator, "redrive('default')")
@@ -97,6 +99,8 @@ def test_what_an_operator_does_is_in_the_audit_log_with_its_login(
         "SELECT state FROM fairlead.job_status WHERE id = %s", [other]
     ).fetchone()
     assert [
+        ("set_priority",),
+        ("set_priorities",),
         ("cancel",),
         ("retry",),
         ("redrive",),

@@ -138,7 +138,7 @@ VARIANTS = (
     Variant(
         "a refused job is never asked about again",
         "leader",
-        20,
+        40,
         lambda: (patch.object(Tail, "doubt", _nothing),),
     ),
     Variant(

@@ -746,6 +746,17 @@ begin
     end if;
 end $$;
 
+CREATE FUNCTION fairlead._check_priority(priority integer) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if (priority between -100 and 100) is not true then
+        raise exception 'fairlead: priority is %: give -100 to 100', coalesce(priority::text, 'null')
+            using errcode = 'invalid_parameter_value';
+    end if;
+end $$;
+
 CREATE FUNCTION fairlead._check_results(results text[]) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1330,7 +1341,8 @@ CREATE UNLOGGED TABLE fairlead.receipts (
     kinds text[],
     outcomes text[],
     passed_over bigint[],
-    evicted bigint[]
+    evicted bigint[],
+    moved jsonb
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
@@ -1339,6 +1351,8 @@ COMMENT ON TABLE fairlead.receipts IS 'Receipts of claims, endings and hand-back
 COMMENT ON COLUMN fairlead.receipts.passed_over IS 'Unclaimed rows that a claim passed over, because the worker has no room for more of their kinds.';
 
 COMMENT ON COLUMN fairlead.receipts.evicted IS 'Those of the ended that were asked to stop and are pending again, each with its place in its lane.';
+
+COMMENT ON COLUMN fairlead.receipts.moved IS 'Jobs that wait and were given another priority: queue, tenant, the rank they had, the one they have, and their ids.';
 
 CREATE TABLE fairlead.work_queue (
     job_id bigint NOT NULL,
@@ -2691,6 +2705,41 @@ begin
         where not fairlead._has_history_partition(class, m.day) order by m.day nulls first);
 end $$;
 
+CREATE FUNCTION fairlead._move_jobs(ids bigint[], priority integer) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    changed bigint[];
+begin
+    with placed as materialized (
+        select o.id, o.rank, case when o.run_at is null then nextval('fairlead.places') else o.seq end as place
+        from (
+            select j.id, j.rank, j.run_at, j.seq from fairlead.jobs j
+            where j.id = any (ids) and j.priority <> _move_jobs.priority
+              and j.id <> all (array(
+                  select q.job_id from fairlead.work_queue q where q.job_id = any (ids) and q.worker is not null))
+            order by j.seq, j.id offset 0) o
+    ), moved as (
+        update fairlead.jobs j set priority = _move_jobs.priority, seq = p.place
+        from placed p where j.id = p.id and j.id = any (ids)
+        returning j.id, j.queue, j.tenant, p.rank, j.run_at
+    ), told as (
+        insert into fairlead.receipts (moved)
+        select jsonb_agg(jsonb_build_array(s.queue, s.tenant, s.rank, - _move_jobs.priority, s.ids))
+        from (
+            select n.hundred, n.queue, n.tenant, n.rank, jsonb_agg(n.id order by n.id) as ids
+            from (
+                select m.*, (row_number() over (order by m.queue, m.tenant, m.rank, m.id) - 1) / 100 as hundred
+                from moved m where m.run_at is null) n
+            group by n.hundred, n.queue, n.tenant, n.rank) s
+        group by s.hundred
+    )
+    select coalesce(array_agg(m.id), '{}') into changed from moved m;
+    perform fairlead._notify_scheduler('') where cardinality(changed) > 0;
+    return changed;
+end $$;
+
 CREATE FUNCTION fairlead._move_late_endings(class text, day date) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3516,6 +3565,60 @@ CREATE FUNCTION fairlead._sees(of_tenant text) RETURNS boolean
             FROM fairlead.tenant_logins t
            WHERE ((t.login = SESSION_USER) AND (t.tenant = _sees.of_tenant)))));
 END;
+
+CREATE FUNCTION fairlead._set_priorities(priority integer, queue text, tenant text, kind text, after_id bigint, jobs_max integer, OUT changed integer, OUT running integer, OUT locked integer, OUT reached_id bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET jit TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_indexscan TO 'on'
+    AS $$
+declare
+    looked_max constant integer := 10000;
+    wanted constant integer := least(greatest(_set_priorities.jobs_max, 0), looked_max);
+    ids bigint[];
+begin
+    perform fairlead._require_read_committed();
+    perform fairlead._check_priority(_set_priorities.priority);
+    if coalesce(_set_priorities.queue, _set_priorities.tenant, _set_priorities.kind) is null then
+        raise exception 'fairlead: name a queue, a tenant or a kind whose jobs to change'
+            using errcode = 'null_value_not_allowed';
+    end if;
+    with looked as materialized (
+        select j.id, j.queue, j.tenant, j.kind, j.priority
+        from fairlead.jobs j
+        where j.id > coalesce(_set_priorities.after_id, 0) order by j.id limit looked_max
+    ), alike as materialized (
+        select l.id, exists (
+                   select from fairlead.work_queue q
+                   where q.job_id = l.id and q.worker is not null offset 0) as runs
+        from looked l
+        where l.priority <> _set_priorities.priority
+          and (_set_priorities.queue is null or l.queue = _set_priorities.queue)
+          and (_set_priorities.tenant is null or l.tenant = _set_priorities.tenant)
+          and (_set_priorities.kind is null or l.kind = _set_priorities.kind)
+    ), picked as materialized (
+        select a.id from alike a where not a.runs order by a.id limit wanted
+    )
+    select p.ids,
+           case when p.many >= wanted then p.last
+                when (select count(*) from looked) = looked_max then (select max(l.id) from looked l) end,
+           (select count(*) from alike a where a.runs and (p.many < wanted or a.id < p.last))
+    into ids, reached_id, running
+    from (select coalesce(array_agg(k.id), '{}') as ids, count(*) as many, max(k.id) as last from picked k) p;
+
+    locked := cardinality(ids);
+    ids := array(select j.id from fairlead.jobs j where j.id = any (ids) order by j.id for update skip locked);
+    locked := locked - cardinality(ids);
+    changed := cardinality(fairlead._move_jobs(ids, _set_priorities.priority));
+    -- The others were claimed, or changed by another call, since they were looked at.
+    perform fairlead._record_audit(
+        'set_priorities', queue => coalesce(_set_priorities.queue, ''), tenant => _set_priorities.tenant,
+        details => jsonb_strip_nulls(jsonb_build_object(
+            'kind', _set_priorities.kind, 'priority', _set_priorities.priority, 'jobs', changed)))
+    where changed > 0;
+end $$;
 
 CREATE FUNCTION fairlead._settle_batches(my_epoch bigint, after_id bigint, batches_max integer, jobs_max integer, open_days integer, OUT completed integer, OUT refused integer, OUT more boolean, OUT reached_id bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
@@ -5151,6 +5254,65 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.say_drained(worker bigint) IS 'Stores that the worker''s pod is empty under its mark; answers since when, and no row if it is not.';
 
+CREATE FUNCTION fairlead.set_priorities(priority integer, queue text DEFAULT NULL::text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, jobs_max integer DEFAULT 1000, OUT changed bigint, OUT running bigint, OUT locked bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    step record;
+    id bigint := 0;
+begin
+    if not coalesce(jobs_max between 1 and 10000, false) then
+        raise exception 'fairlead: jobs_max is 1 to 10,000'
+            using errcode = 'invalid_parameter_value',
+                  hint = 'Call it again for the others, each time in a transaction of its own.';
+    end if;
+    changed := 0;
+    running := 0;
+    locked := 0;
+    while changed < jobs_max and id is not null loop
+        step := fairlead._set_priorities(
+            set_priorities.priority, set_priorities.queue, set_priorities.tenant, set_priorities.kind, id,
+            (jobs_max - changed)::integer);
+        changed := changed + step.changed;
+        running := running + step.running;
+        locked := locked + step.locked;
+        id := step.reached_id;
+    end loop;
+end $$;
+
+COMMENT ON FUNCTION fairlead.set_priorities(priority integer, queue text, tenant text, kind text, jobs_max integer, OUT changed bigint, OUT running bigint, OUT locked bigint) IS 'Gives jobs that wait of a queue, a tenant and a kind (null: any; at least one is named) another priority, at most jobs_max of them, 10,000 or less, in the order of their ids, which is the order in which they stand in the lane then. Answers how many it changed, how many run and keep theirs, and how many another transaction has locked, which are left: call it until changed and locked are 0, each time in a transaction of its own.';
+
+CREATE FUNCTION fairlead.set_priority(job_id bigint, priority integer) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET jit TO 'off'
+    AS $$
+declare
+    former integer;
+begin
+    perform fairlead._require_read_committed();
+    perform fairlead._check_priority(set_priority.priority);
+    select j.priority into former from fairlead.jobs j where j.id = set_priority.job_id for update;
+    if not found then
+        perform from fairlead.job_history h where h.id = set_priority.job_id;
+        return case when found then 'finished' else 'unknown' end;
+    end if;
+    if former = set_priority.priority then
+        return 'unchanged';
+    end if;
+    if fairlead._move_jobs(array[set_priority.job_id], set_priority.priority) = '{}' then
+        return 'running';
+    end if;
+    perform fairlead._record_audit(
+        'set_priority', job_id => set_priority.job_id,
+        details => jsonb_build_object('priority', set_priority.priority, 'former', former));
+    return 'changed';
+end $$;
+
+COMMENT ON FUNCTION fairlead.set_priority(job_id bigint, priority integer) IS 'Gives a job that waits another priority, -100 to 100: from the leader''s next tick it stands behind those that have that priority in its lane, and where the policy has bands in the band of it. One that is queued and is to run later is recalled within 2 s, unless a worker claims it before. Answers changed, unchanged, running (it keeps its priority), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
+
 CREATE FUNCTION fairlead.store_checkpoints(ids bigint[], tokens bigint[], checkpoints text[]) RETURNS TABLE(token bigint, became text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -5341,7 +5503,7 @@ CREATE TABLE fairlead.audit (
     application_name text DEFAULT current_setting('application_name'::text) NOT NULL
 );
 
-COMMENT ON TABLE fairlead.audit IS 'The audit log: who cancelled, retried, redrove, paused, resumed, released a worker or its jobs, bound a login, or changed a schedule, the policy, where it is edited, or whose a database is by hand, when and why. Rows are only ever added, and swept after FAIRLEAD_HISTORY_DAYS_AUDIT days.';
+COMMENT ON TABLE fairlead.audit IS 'The audit log: who cancelled, retried, redrove, paused, resumed, released a worker or its jobs, bound a login, or changed a priority, a schedule, the policy, where it is edited, or whose a database is by hand, when and why. Rows are only ever added, and swept after FAIRLEAD_HISTORY_DAYS_AUDIT days.';
 
 COMMENT ON COLUMN fairlead.audit.job_id IS 'Of what: a job, a queue, a tenant, a schedule, a version of the policy.';
 
@@ -6996,6 +7158,8 @@ REVOKE ALL ON FUNCTION fairlead._check_kinds(kinds text[], most integer) FROM PU
 
 REVOKE ALL ON FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._check_priority(priority integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._check_results(results text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._claimable(pool text, below_floor boolean) FROM PUBLIC;
@@ -7235,6 +7399,8 @@ REVOKE ALL ON FUNCTION fairlead._may_serve(pool text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._missing_history_partitions(class text, days_ahead integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._move_jobs(ids bigint[], priority integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._move_late_endings(class text, day date) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._newest_batches(of_tenant text, in_state text, batches_max integer, before_id bigint, OUT ids bigint[], OUT go_on_before bigint) FROM PUBLIC;
@@ -7384,6 +7550,10 @@ GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_operator;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_scheduler;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._set_priorities(priority integer, queue text, tenant text, kind text, after_id bigint, jobs_max integer, OUT changed integer, OUT running integer, OUT locked integer, OUT reached_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._set_priorities(priority integer, queue text, tenant text, kind text, after_id bigint, jobs_max integer, OUT changed integer, OUT running integer, OUT locked integer, OUT reached_id bigint) TO fairlead_operator;
+GRANT ALL ON FUNCTION fairlead._set_priorities(priority integer, queue text, tenant text, kind text, after_id bigint, jobs_max integer, OUT changed integer, OUT running integer, OUT locked integer, OUT reached_id bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._settle_batches(my_epoch bigint, after_id bigint, batches_max integer, jobs_max integer, open_days integer, OUT completed integer, OUT refused integer, OUT more boolean, OUT reached_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._settle_batches(my_epoch bigint, after_id bigint, batches_max integer, jobs_max integer, open_days integer, OUT completed integer, OUT refused integer, OUT more boolean, OUT reached_id bigint) TO fairlead_scheduler;
@@ -7566,6 +7736,14 @@ GRANT ALL ON FUNCTION fairlead.retry(job_id bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.say_drained(worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.say_drained(worker bigint) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead.set_priorities(priority integer, queue text, tenant text, kind text, jobs_max integer, OUT changed bigint, OUT running bigint, OUT locked bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.set_priorities(priority integer, queue text, tenant text, kind text, jobs_max integer, OUT changed bigint, OUT running bigint, OUT locked bigint) TO fairlead_operator;
+GRANT ALL ON FUNCTION fairlead.set_priorities(priority integer, queue text, tenant text, kind text, jobs_max integer, OUT changed bigint, OUT running bigint, OUT locked bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.set_priority(job_id bigint, priority integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.set_priority(job_id bigint, priority integer) TO fairlead_operator;
+GRANT ALL ON FUNCTION fairlead.set_priority(job_id bigint, priority integer) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.store_checkpoints(ids bigint[], tokens bigint[], checkpoints text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.store_checkpoints(ids bigint[], tokens bigint[], checkpoints text[]) TO fairlead_worker;

@@ -14,7 +14,7 @@ _NO_DEADLINE = "-"
 
 
 class JobFacts(NamedTuple):
-    """What rules read of a job. None of it changes while the job waits."""
+    """What rules read of a job. While it waits its priority alone may change."""
 
     kind: str
     priority: int
@@ -60,6 +60,13 @@ class RuleResults:
         self.by_job: dict[int, RuleResult] = {}
         self.since_us: dict[int, int] = {}
         """Since when rules have blocked jobs, as far as they were evaluated."""
+
+    def reprioritise(self, job_id: int, priority: int) -> None:
+        """Have rules evaluated by another priority of a job, if it is known."""
+        facts = self.facts.get(job_id)
+        if facts is not None:
+            self.facts[job_id] = facts._replace(priority=priority)
+            self.by_job.pop(job_id, None)
 
     def forget(self, job_id: int) -> None:
         """Forget a job. A repeat changes nothing."""

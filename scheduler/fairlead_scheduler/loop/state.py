@@ -16,6 +16,7 @@ from fairlead_scheduler.explain.answer import Answer, Question, QueuedAnswer, an
 from fairlead_scheduler.explain.snapshot import lane_snapshot
 from fairlead_scheduler.limits.blocked_reasons import FULL, PAUSED, REASONS
 from fairlead_scheduler.loop.lane_scans import LaneScans
+from fairlead_scheduler.loop.moved_jobs import MovedJobs
 from fairlead_scheduler.ordering.plan import Plan
 from fairlead_scheduler.ordering.pool_orders import PoolOrders
 from fairlead_scheduler.ordering.router import Router
@@ -111,12 +112,12 @@ class LeaderState:
         """`full` are lanes that get no more rows until workers have room for their kinds."""
         self._begin_id = begin
         self._newest_id = newest_id
-        self._round_us = round_us
-        self._tail_max = tail_max
+        self._round_us, self._tail_max = round_us, tail_max
         self._receipts = ReceiptWatermark()
         self._receipts_us = 0
         self._wants: tuple[HeadRequest, ...] = ()
         self._scans = LaneScans(self.heads, self.tail)
+        self._moved = MovedJobs(self.order, self.heads, self.tail)
         self._probe: Probe | None = None
         self._now_us = queued.now_us
         self._drawn_id: int | None = None
@@ -129,7 +130,7 @@ class LeaderState:
         self.uncounted: list[tuple[int, int]] = []
         """Jobs of which an attempt has ended that its worker does not count, with the workers;
         the loop takes them."""
-        self.capacity.reconcile(_holders(queued), self.order.in_flight)
+        self.capacity.reconcile(queued.holders(), self.order.in_flight)
 
     @property
     def has_pending(self) -> bool:
@@ -194,8 +195,9 @@ class LeaderState:
         )
 
     def _receipts_after(self, now_us: int) -> int | None:
-        """Return the receipt id to read above; None while no job is in flight to leave one."""
-        if not self.order.in_flight and now_us - self._receipts_us < _RECEIPTS_IDLE_US:
+        """Return the receipt id to read above; None while no job is known to leave one."""
+        known = self.order.in_flight or self.has_pending
+        if not known and now_us - self._receipts_us < _RECEIPTS_IDLE_US:
             return None
         self._receipts_us = now_us
         return self._receipts.next_after(now_us)
@@ -284,19 +286,19 @@ class LeaderState:
     @property
     def may_recall(self) -> bool:
         """Whether there may be rows to recall."""
-        return bool(self.paused) or self.order.may_exceed_limits or self.order.bands > 1
+        exceeds = self.order.may_exceed_limits or self._moved.may_recall
+        return bool(self.paused) or exceeds or self.order.bands > 1
 
     def rows_to_recall(self) -> tuple[int, ...]:
         """Return the unclaimed rows to recall.
 
-        These are rows of paused lanes, rows above a new limit, and rows that have waited too
-        long in their bands.
+        These are rows of paused lanes, rows above a new limit, rows that have waited too long
+        in their bands, and rows of jobs that were given a lower priority.
         """
         order = self.order
         paused = order.unclaimed_of(self.paused) if self.paused else ()
-        return tuple(
-            sorted({*paused, *order.surplus_rows(), *order.overdue_rows(self._now_us)})
-        )
+        overdue, moved = order.overdue_rows(self._now_us), self._moved.to_recall()
+        return tuple(sorted({*paused, *order.surplus_rows(), *overdue, *moved}))
 
     def explain(self, question: Question, now_us: int) -> Answer | QueuedAnswer | None:
         """Explain why a job does not run; None while its lane is not known."""
@@ -391,6 +393,7 @@ class LeaderState:
                 order.returned(receipt.returned, receipt.at_us)
                 self.uncounted += capacity.uncounted(receipt.returned)
                 capacity.ended(receipt.returned)
+        self._moved.take(receipts, now_us)
         self._receipts.record_taken([receipt.id for receipt in receipts], now_us)
         for pool_state, mine in zip(pool_states.values(), ended, strict=True):
             pool_state.take_endings(mine, capacity, now_us)
@@ -449,7 +452,7 @@ class LeaderState:
     def _take_news(self, item: Event, now_us: int) -> None:
         match item:
             case Promoted(rows):
-                self.heads.missed(rows)
+                self._moved.promoted(rows, now_us)
             case Recalled(ids):
                 self.capacity.ended(ids)
                 self.tail.doubt(self.order.recalled(ids, self.heads), now_us)
@@ -459,7 +462,7 @@ class LeaderState:
                 self._scans.add(lanes)
             case Audited(queued):
                 self.order.reconcile(queued.rows(), queued.now_us, self.heads)
-                self.capacity.reconcile(_holders(queued), self.order.in_flight)
+                self.capacity.reconcile(queued.holders(), self.order.in_flight)
             case EvictionsRequested():  # it is for the step that requested them
                 return
 
@@ -491,8 +494,3 @@ def _pending(
         )
         if rank is not None
     ]
-
-
-def _holders(queued: QueuedRows) -> dict[int, int]:
-    pairs = zip(queued.job_ids or (), queued.workers or (), strict=True)
-    return {job_id: worker for job_id, worker in pairs if worker is not None}

@@ -270,6 +270,32 @@ class FairOrder:
                 heads.put_back((lane.queue.name, lane.tenant, job.rank), job.head)
         return tuple(unknown)
 
+    def moved(self, queue: str, ids: Iterable[int], ranks: tuple[int, int]) -> list[int]:
+        """Note that these have another rank: the one they had, and the one they have.
+
+        Returns the unclaimed rows that may go too early, or in another band than theirs: recall
+        them. Those of jobs that were raised in their band go no later than dispatched anew.
+        """
+        former, rank = ranks
+        table, early = self._ledger.table, list[int]()
+        known = self._ledger.queues.get(queue)
+        strays = rank > former or table.band_of(queue, rank) != table.band_of(queue, former)
+        for job_id in ids:
+            if known is not None and known.keys is not None:
+                known.keys.rule_results.reprioritise(job_id, -rank)
+            job = self._in_flight_jobs.get(job_id)
+            if job is None or (job.head is not None and job.rank == rank):
+                continue
+            job.head = None  # where it stands now has to be asked when it comes back
+            if strays and job.claimed_us == UNCLAIMED:
+                early.append(job_id)
+        return early
+
+    def still_unclaimed(self, ids: Iterable[int]) -> list[int]:
+        """Return which of these wait in `work_queue` for a worker."""
+        jobs = ((job_id, self._in_flight_jobs.get(job_id)) for job_id in ids)
+        return [job_id for job_id, job in jobs if job and job.claimed_us == UNCLAIMED]
+
     def refresh(self, now_us: int) -> None:
         """Charge running jobs for what they have run beyond their charge.
 

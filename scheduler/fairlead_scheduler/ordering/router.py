@@ -329,6 +329,14 @@ class Router:
             unknown = order.recalled(unknown, heads)
         return unknown
 
+    def moved(self, queue: str, ids: Sequence[int], ranks: tuple[int, int]) -> list[int]:
+        """Note that these have another rank, the second; returns the rows to recall."""
+        return [i for order in self._orders for i in order.moved(queue, ids, ranks)]
+
+    def still_unclaimed(self, ids: Collection[int]) -> list[int]:
+        """Return which of these wait in `work_queue` for a worker."""
+        return [i for order in self._orders for i in order.still_unclaimed(ids)]
+
     def apply(self, table: CompiledPolicy, now_us: int) -> None:
         """Switch to another policy, from the next plan on."""
         before, self._table = self._table, table

@@ -258,6 +258,23 @@ class Heads:
             if seq > stream.cursor:
                 self._note_beyond(stream, seq)
 
+    def moved(self, stream: Stream, ids: Collection[int]) -> None:
+        """Drop those of these jobs that are heads of a stream which they have left.
+
+        Ask where they are, and tell `missed`. A repeat changes nothing.
+        """
+        known = self._streams.get(stream)
+        left = [head for head in known.ready if head[0] not in ids] if known else []
+        if known is None or len(left) == len(known.ready):
+            return
+        gone = len(known.ready) - len(left)
+        known.ready.clear()
+        known.ready.extend(left)
+        known.filled_to = max(0, known.filled_to - gone)
+        self._total -= gone
+        self._offer_refill(known)
+        self._note_changed(known.lane)
+
     def put_back(self, stream: Stream, head: AnyHead) -> None:
         """Put a head back that was taken and not dispatched. A repeat changes nothing."""
         job_id, seq, hint_us, seen_us = head

@@ -2,8 +2,8 @@
 --
 -- A row is pending when run_at is null and it is not in work_queue, scheduled while run_at is set,
 -- queued or running when work_queue holds its id. There is no state column: between its INSERT and
--- its end a row is updated only when it falls due, is retried or is handed back, so that a job
--- costs one insert and one delete here.
+-- its end a row is updated only when it falls due, is retried, is handed back or is given another
+-- priority, so that a job costs one insert and one delete here.
 
 create sequence fairlead.places as bigint;
 comment on sequence fairlead.places is 'Places in the lanes; a job that comes back draws a new one.';

@@ -25,6 +25,16 @@ comment on function fairlead.cancel_jobs(text, text, text, integer) is
     'most jobs_max of them, 10,000 or less, in the order of their ids, and no more once those it has taken have 16 MiB. '
     'Answers how many ended or were asked to stop, and how many another transaction has locked, which are left: call it '
     'until both are 0, each time in a transaction of its own.';
+comment on function fairlead.set_priority(bigint, integer) is
+    'Gives a job that waits another priority, -100 to 100: from the leader''s next tick it stands behind those that have '
+    'that priority in its lane, and where the policy has bands in the band of it. One that is queued and is to run later '
+    'is recalled within 2 s, unless a worker claims it before. Answers changed, unchanged, running (it keeps its '
+    'priority), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
+comment on function fairlead.set_priorities(integer, text, text, text, integer) is
+    'Gives jobs that wait of a queue, a tenant and a kind (null: any; at least one is named) another priority, at most '
+    'jobs_max of them, 10,000 or less, in the order of their ids, which is the order in which they stand in the lane then. '
+    'Answers how many it changed, how many run and keep theirs, and how many another transaction has locked, which are '
+    'left: call it until changed and locked are 0, each time in a transaction of its own.';
 comment on function fairlead.remove_schedules(text, text) is
     'Removes the caller''s schedules of a tenant, or the one of a name, and answers how many; jobs that they made stay. '
     'There is no DELETE: whoever may delete from a table may lock it against everybody.';

@@ -14,4 +14,4 @@ where r.id = any (array(
     for update skip locked))
 returning r.id, (extract(epoch from r.at) * 1e6)::bigint as at_us, r.worker, r.claimed, r.ended,
           r.run_us, r.returned, r.queues, r.kinds, r.outcomes, r.passed_over,
-          r.evicted
+          r.evicted, r.moved
