@@ -36,14 +36,18 @@ def in_batches(
     Args:
         connection: of this command.
         statement: goes on behind a place, `after_...`, and answers the next one, whose
-            `after_id` is null at the end; and counts of jobs, `locked` of those that it left.
+            `after_id` is null at the end; and counts of jobs, `locked` and `running` of those
+            that it left.
         asked: its parameters, and the place to begin behind where that is not the start.
         who: does it.
         limit: change at most so many jobs.
     """
     done: Counter[str] = Counter()
     batch: Row = {"after_id": 0, **asked}
-    while batch["after_id"] is not None and (left := limit - done.total() + done["locked"]) > 0:
+    while batch["after_id"] is not None:
+        left = limit - done.total() + done["locked"] + done["running"]
+        if left <= 0:
+            break
         with acting(connection, *who):
             (step,) = ask(connection, statement, {**batch, "limit": min(_BATCH, left)})
         batch |= {name: step.pop(name) for name in tuple(step) if name.startswith("after_")}

@@ -89,6 +89,19 @@ INVARIANTS = {
                WHERE e.id = j.id)
             <= cardinality(array_positions(%(dispatched)s::bigint[], j.id))
     """,
+    "the leader was told of each job that has another priority than it was inserted with": """
+        SELECT j.id FROM live j
+        WHERE j.priority <> 0 AND j.run_at IS NULL AND j.id = ANY(%(jobs)s::bigint[])
+          AND j.id <> ALL(%(promoted)s::bigint[])
+          AND NOT EXISTS (
+              SELECT FROM told r, jsonb_array_elements(r.moved) AS m
+              WHERE m -> 4 @> to_jsonb(j.id) AND m -> 3 = to_jsonb(- j.priority))
+    """,
+    "who was given another priority stands behind all others": """
+        SELECT j.id FROM live j
+        WHERE j.priority <> 0 AND j.run_at IS NULL AND j.id = ANY(%(jobs)s::bigint[])
+          AND j.seq <= %(place)s::bigint
+    """,
     "what is promoted is the last of its lane": """
         SELECT j.id FROM live j
         WHERE j.id = ANY(%(just_promoted)s::bigint[]) AND j.seq <= %(place)s::bigint
@@ -132,13 +145,14 @@ INVARIANTS = {
 }
 
 _TABLES = """
-    WITH live AS MATERIALIZED (SELECT id, seq, run_at, retry_of FROM fairlead.jobs),
+    WITH live AS MATERIALIZED (SELECT id, seq, priority, run_at, retry_of FROM fairlead.jobs),
     queue AS MATERIALIZED (
         SELECT job_id, worker, token, claimed_at, deadline, completed, vtag, pool, band
         FROM fairlead.work_queue WHERE job_id <> ALL(%(deleted)s::bigint[])),
     history AS MATERIALIZED (
         SELECT id, token, outcome, retry_of, retried_as FROM fairlead.job_history),
-    told AS MATERIALIZED (SELECT claimed, ended, returned, evicted FROM fairlead.receipts)
+    told AS MATERIALIZED (
+        SELECT claimed, ended, returned, evicted, moved FROM fairlead.receipts)
 """
 _ALL = _TABLES + " UNION ALL ".join(
     f"SELECT $${name}$$ AS what, array_agg(x::text) AS who FROM ({query}) x HAVING count(*) > 0"
@@ -149,7 +163,7 @@ _STATE = b"""
     SELECT ARRAY(
         SELECT (j.id - %(first)s, j.run_at IS NULL, j.run_at <= now(), j.expires_at <= now(),
                 j.attempts, j.crashes, j.losses, j.suspect, j.cancel_requested_at IS NULL,
-                j.retry_of - %(first)s, j.checkpoint IS NULL)::text
+                j.retry_of - %(first)s, j.checkpoint IS NULL, j.priority)::text
         FROM fairlead.jobs j ORDER BY j.id),
     ARRAY(
         SELECT (q.job_id - %(first)s, q.worker, q.token IS NULL, q.vtag, q.completed, q.alone,

@@ -66,6 +66,7 @@ class Operation:
 
 
 _PAUSE: dict[str, object] = {"queue": "default", "tenant": None, "lasts": None, "until": None}
+_HIGH: dict[str, object] = {"priority": 5}
 
 OPERATIONS = (
     Operation("dispatch", dispatching(), alone=True),
@@ -149,6 +150,32 @@ OPERATIONS = (
             cli(
                 "cancel_jobs",
                 lambda _: {
+                    "queue": "default",
+                    "tenant": None,
+                    "kind": None,
+                    "after_id": 0,
+                    "limit": 10,
+                },
+            )
+        ),
+    ),
+    Operation(
+        "set_priority", together(cli("set_priority", lambda scene: _HIGH | first(scene)))
+    ),
+    Operation(
+        "set_both",
+        together(
+            cli("set_priority", lambda scene: _HIGH | first(scene)),
+            cli("set_priority", lambda scene: _HIGH | second(scene)),
+        ),
+    ),
+    Operation(
+        "set_priorities",
+        together(
+            cli(
+                "set_priorities",
+                lambda _: {
+                    "priority": -5,
                     "queue": "default",
                     "tenant": None,
                     "kind": None,

@@ -22,13 +22,16 @@ FUNCTIONS = (
     "_end_unstarted",
     "_expire",
     "_leads",
+    "_move_jobs",
     "_recall",
     "_redrive",
+    "_set_priorities",
     "cancel",
     "checkpoint",
     "complete",
     "make_history_partitions",
     "retry",
+    "set_priority",
     "store_checkpoints",
 )
 _IMPATIENT = ("make_history_partitions",)

@@ -32,6 +32,9 @@ SAMPLE = (
     "running finish+delete",
     "due promote+debounce",
     "failed retry+replace",
+    "pending dispatch+set_priority",
+    "queued claim+set_priority",
+    "due promote+set_priority",
 )
 TRIPLES = (
     "pending dispatch+cancel+claim",
@@ -42,6 +45,7 @@ TRIPLES = (
     "overdue complete+steal_and_claim+cancel",
     "failed retry_both+redrive+insert",
     "due promote+cancel_both+retry_both",
+    "queued claim+recall+set_both",
 )
 Record = Callable[[str, object], None]
 

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 _ALIKE_MAX = 3
 """Of pages that differ in numbers or in what is behind the question mark alone, so many."""
 _TYPED = "because"
-_TYPED_AS = {"lasts": "1h", "back_to": "", "seal": "", "slots": ""}
+_TYPED_AS = {"lasts": "1h", "back_to": "", "seal": "", "slots": "", "priority": "7"}
 
 
 @dataclass(slots=True)

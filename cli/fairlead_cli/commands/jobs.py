@@ -1,6 +1,6 @@
-"""`fairlead jobs`: list, show, cancel, redact, retry and redrive."""
+"""`fairlead jobs`: list, show, cancel, set-priority, redact, retry and redrive."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 app = typer.Typer(help="List, show, cancel and retry jobs.", no_args_is_help=True)
 
 _NONE = "no job is like that"
+_SAME: Mapping[str, object] = {}
 Ids = Annotated[
     list[int], typer.Argument(min=1, max=formats.ID_MAX, metavar="ID...", help="The jobs' ids.")
+]
+IdsIfAny = Annotated[
+    list[int] | None,
+    typer.Argument(min=1, max=formats.ID_MAX, metavar="ID...", help="The jobs' ids."),
+]
+LimitOfAll = Annotated[
+    int, typer.Option(min=1, max=10_000_000, help="At most this many, without ids.")
 ]
 Queue = Annotated[str | None, typer.Option(help="Only this queue.")]
 Tenant = Annotated[str | None, typer.Option(help="Only this tenant.")]
@@ -195,17 +203,12 @@ _ATTEMPTS = (
 
 @app.command("cancel")
 def cancel(
-    ids: Annotated[
-        list[int] | None,
-        typer.Argument(min=1, max=formats.ID_MAX, metavar="ID...", help="The jobs' ids."),
-    ] = None,
+    ids: IdsIfAny = None,
     *,
     queue: Queue = None,
     tenant: Tenant = None,
     kind: Kind = None,
-    limit: Annotated[
-        int, typer.Option(min=1, max=10_000_000, help="At most this many, without ids.")
-    ] = 100_000,
+    limit: LimitOfAll = 100_000,
     actor: audit_log.Actor = None,
     reason: audit_log.Reason = "",
     as_json: tables.AsJson = False,
@@ -216,11 +219,7 @@ def cancel(
     counted. A repeat is harmless.
     """
     alike = {"queue": queue, "tenant": tenant, "kind": kind}
-    named = any(value is not None for value in alike.values())
-    if named == bool(ids):
-        raise CommandError(
-            "give ID..., or --queue, --tenant or --kind" + (", not both" if named else "")
-        )
+    _check_named(ids, alike)
     with session() as connection:
         if ids:
             with acting(connection, actor, reason):
@@ -235,6 +234,64 @@ def cancel(
         f"cancelled {formats.jobs(done['ended'])}; {done['requested']} run and were asked to "
         f"stop, {done['locked']} are held by another transaction"
     )
+
+
+@app.command("set-priority")
+def set_priority(  # noqa: PLR0913 - each is an option of the command
+    ids: IdsIfAny = None,
+    *,
+    priority: Annotated[
+        int, typer.Option(min=-100, max=100, help="The priority: higher goes first.")
+    ],
+    queue: Queue = None,
+    tenant: Tenant = None,
+    kind: Kind = None,
+    limit: LimitOfAll = 100_000,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
+    """Give jobs that wait another priority.
+
+    By id, or those of a queue, tenant or kind. They stand behind those that have it
+    already. One that runs keeps its priority. Jobs that another transaction holds are left,
+    and counted. A repeat is harmless.
+    """
+    alike: Row = {"queue": queue, "tenant": tenant, "kind": kind}
+    _check_named(ids, alike)
+    asked: Row = {"priority": priority, **alike}
+    with session() as connection:
+        if ids:
+            with acting(connection, actor, reason):
+                answers = _ask_each(connection, "set_priority", ids, asked)
+            _answer(answers, "answer", as_json=as_json)
+            _say_running(answers)
+            return
+        done = in_batches(connection, "set_priorities", asked, Who(actor, reason), limit=limit)
+    if as_json:
+        tables.print_json(done)
+        return
+    typer.echo(
+        f"changed {formats.jobs(done['changed'])}; {done['running']} run and keep their "
+        f"priority, {done['locked']} are held by another transaction"
+    )
+
+
+def _say_running(answers: Sequence[Row]) -> None:
+    running = [str(row["id"]) for row in answers if row["answer"] == "running"]
+    if running:
+        raise NegativeAnswer(
+            f"running: {', '.join(running)}; a job that runs keeps its priority"
+        )
+
+
+def _check_named(ids: Sequence[int] | None, alike: Mapping[str, object]) -> None:
+    """Refuse what names no jobs, or names them in both ways."""
+    named = any(value is not None for value in alike.values())
+    if named == bool(ids):
+        raise CommandError(
+            "give ID..., or --queue, --tenant or --kind" + (", not both" if named else "")
+        )
 
 
 @app.command("redact")
@@ -266,7 +323,7 @@ def retry(
     reason: audit_log.Reason = "",
     as_json: tables.AsJson = False,
 ) -> None:
-    """Run jobs again: scheduled ones now, finished ones as new jobs."""
+    """Run jobs again: scheduled ones now, finished ones anew."""
     with session() as connection, acting(connection, actor, reason):
         answers = _ask_each(connection, "retry", ids)
     for row in answers:
@@ -274,10 +331,12 @@ def retry(
     _answer(answers, "answer", as_json=as_json)
 
 
-def _ask_each(connection: "Connection", name: str, ids: Sequence[int]) -> list[Row]:
+def _ask_each(
+    connection: "Connection", name: str, ids: Sequence[int], asked: Mapping[str, object] = _SAME
+) -> list[Row]:
     """Ask the same of each job; by id, the order in which others lock them."""
     return [
-        {"id": job_id, **ask(connection, name, {"id": job_id})[0]}
+        {"id": job_id, **ask(connection, name, {**asked, "id": job_id})[0]}
         for job_id in sorted(set(ids))
     ]
 

@@ -18,7 +18,7 @@ SETTINGS: Final = {
     "jit": "off",
 }
 
-Verb = Literal["cancel", "retry", "pause", "resume", "switch_schedule"]
+Verb = Literal["cancel", "retry", "set_priority", "pause", "resume", "switch_schedule"]
 
 
 class Acts:

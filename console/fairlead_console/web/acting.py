@@ -32,6 +32,7 @@ from fairlead_console.web.access import MAY_ACT, PERSON
 _BODY_MAX: Final = 8192
 _HOURS_VALID = 12
 _REASON_MAX = 500
+_PRIORITY_MAX = 100
 _PAUSE_MAX = timedelta(days=366)
 _STEP_SECONDS = 1.0
 """For how long a step of what is done to many jobs goes on."""
@@ -44,6 +45,9 @@ SAID: Final = {
     "finished": "The job had ended before.",
     "unknown": "There is no such job any more.",
     "retried": "The job runs again.",
+    "changed": "The job has its new priority.",
+    "unchanged": "The job had that priority before.",
+    "running": "The job runs, and keeps its priority.",
     "paused": "It is paused: nothing of it starts until its end, or until it is resumed.",
     "resumed": "It goes on.",
     "was-not": "It was not paused.",
@@ -73,6 +77,7 @@ class Acting:
         return [
             Route("/jobs/{id:int}/cancel", self.cancel, methods=["POST"]),
             Route("/jobs/{id:int}/retry", self.retry, methods=["POST"]),
+            Route("/jobs/{id:int}/priority", self.set_priority, methods=["POST"]),
             Route("/queues/pause", self.pause, methods=["POST"]),
             Route("/queues/resume", self.resume, methods=["POST"]),
             Route("/schedules/disable", self.disable, methods=["POST"]),
@@ -97,6 +102,14 @@ class Acting:
         if answer is None:
             return _back(f"/jobs/{_job(request)}", "unknown")
         return _back(f"/jobs/{answer}", "retried")
+
+    async def set_priority(self, request: Request) -> Response:
+        """Give a job that waits another priority."""
+        form = await self.form(request)
+        number, priority = _job(request), _priority(form.get("priority", ""))
+        values: dict[str, object] = {"id": number, "priority": priority}
+        answer = await self._do("set_priority", values, request, form)
+        return _back(f"/jobs/{number}", str(answer))
 
     async def pause(self, request: Request) -> Response:
         """Pause a queue or a tenant in it; whoever finds it paused wants a reason."""
@@ -246,6 +259,21 @@ def _is_from_here(request: Request) -> bool:
 
 def _job(request: Request) -> int:
     return min(int(request.path_params["id"]), ID_MAX)
+
+
+def _priority(said: str) -> int:
+    """Return the priority that a form asks for.
+
+    Raises:
+        HTTPException: no job may have it.
+    """
+    digits = said.strip().removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 3):
+        raise HTTPException(400, "Priority: a whole number, -100 to 100")
+    priority = int(said)
+    if abs(priority) > _PRIORITY_MAX:
+        raise HTTPException(400, "Priority: a whole number, -100 to 100")
+    return priority
 
 
 def _lasts(said: str) -> timedelta | None:

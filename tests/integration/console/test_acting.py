@@ -10,7 +10,7 @@ from fairlead_console.settings import ConsoleSettings
 from tests.support.consoles import browsing
 from tests.support.logins import as_login, login
 from tests.support.operators import LOGINS, OPERATOR, READER, SAME, post, token
-from tests.support.race import Database, insert_one
+from tests.support.race import Database, insert_one, run_one
 
 _AUDIT = "SELECT verb, actor, reason, login::text FROM fairlead.audit ORDER BY id"
 _ASKED = (
@@ -46,6 +46,37 @@ def test_an_operator_acts_in_their_own_name(
     assert (
         "The job is cancelled." in client.get(cancelled.headers["location"], auth=OPERATOR).text
     )
+
+
+def test_an_operator_changes_a_jobs_priority(
+    client: TestClient, db: Database, operator_login: str
+) -> None:
+    """Of one that waits; the page of one that runs has no form for it, and it is refused."""
+    job, running = insert_one(db), run_one(db).job
+    pages = {each: client.get(f"/jobs/{each}", auth=OPERATOR).text for each in (job, running)}
+    given = {"token": token(client, f"/jobs/{job}", OPERATOR), "reason": "it blocks the sale"}
+
+    assert f'action="/jobs/{job}/priority"' in pages[job]
+    assert f'action="/jobs/{running}/priority"' not in pages[running]
+    for said in ("", "high", "101", "-1000", "--5", "1.5", "٣", "9" * 5000):
+        answer = post(client, f"/jobs/{job}/priority", OPERATOR, SAME, **given, priority=said)
+        assert (400, True) == (answer.status_code, "-100 to 100" in answer.text)
+    asked = {**given, "priority": " -40 "}
+    answers = [
+        post(client, f"/jobs/{each}/priority", OPERATOR, SAME, **asked)
+        for each in (job, job, running, 999)
+    ]
+    places = [each.headers["location"] for each in answers]
+
+    words = ["changed", "unchanged", "running", "unknown"]
+    assert words == [place.partition("=")[2] for place in places]
+    assert "The job has its new priority." in client.get(places[0], auth=OPERATOR).text
+    assert [(job, -40), (running, 0)] == db.execute(
+        "SELECT id, priority FROM fairlead.jobs ORDER BY id"
+    ).fetchall()
+    assert [("set_priority", "ada", "it blocks the sale", operator_login)] == db.execute(
+        _AUDIT
+    ).fetchall()
 
 
 def test_an_operator_switches_a_schedule(
