@@ -14,6 +14,9 @@ from fairlead.inspection.doctor.reader import Reader
 from fairlead_console.reads.sessions import Busy, Sessions, Unusable
 
 _EVERY_SECONDS = 30.0
+_EVERY_SECONDS_MAX = 300.0
+_PART = 100
+"""Looking takes at most one part in so many of the time."""
 _FIRST_WAIT_SECONDS = 0.1
 
 
@@ -30,7 +33,8 @@ class Examiner:
     """Has the doctor look when somebody asks, once in half a minute at most.
 
     Args:
-        sessions: Where it looks.
+        sessions: Where it looks, and nobody else does: what it costs keeps no page from being
+            told of changes.
     """
 
     def __init__(self, sessions: Sessions) -> None:
@@ -38,12 +42,13 @@ class Examiner:
         self._lock = threading.Lock()
         self._looking: threading.Thread | None = None
         self._began = 0.0
+        self._every_seconds = _EVERY_SECONDS
         self._last: Examination | None = None
 
     def begin(self) -> threading.Thread | None:
         """Look, if it is time to; return who does, or did last."""
         with self._lock:
-            due = monotonic() - self._began >= _EVERY_SECONDS or self._last is None
+            due = monotonic() - self._began >= self._every_seconds or self._last is None
             if due and (self._looking is None or not self._looking.is_alive()):
                 self._began = monotonic()
                 self._looking = threading.Thread(
@@ -59,11 +64,18 @@ class Examiner:
             looking.join(_FIRST_WAIT_SECONDS)
         return self._last
 
+    def close(self) -> None:
+        """Close its session, or have it closed when it is looking."""
+        self._sessions.close()
+
     def _look(self) -> None:
         try:
             with self._sessions.one() as session:
+                began = monotonic()
                 reader = Reader(session)
                 facts = reader.read()
+            slow_seconds = (monotonic() - began) * _PART
+            self._every_seconds = min(max(_EVERY_SECONDS, slow_seconds), _EVERY_SECONDS_MAX)
         except (Busy, Unusable, Unreachable, psycopg.Error):
             return  # the page says so itself, and the next one asks again
         except ModuleNotFoundError as error:

@@ -31,7 +31,8 @@ class Source:
         """Make one; nothing is opened yet."""
         reads = Sessions(address)
         asks = Sessions(address, asks=True)
-        return cls(reads, asks, Examiner(reads), Pulse(reads, asks), Simulator(address))
+        examiner = Examiner(Sessions(address))
+        return cls(reads, asks, examiner, Pulse(reads, asks), Simulator(address))
 
     def queues(self, session: Connection) -> Sequence[Row]:
         """Read every queue, or what another page has read a moment ago."""
@@ -42,5 +43,5 @@ class Source:
         """End the pulse and a simulation, and close the sessions."""
         self.pulse.stop()
         self.simulator.close()
-        for each in (self.reads, self.asks):
+        for each in (self.reads, self.asks, self.examiner):
             each.close()
