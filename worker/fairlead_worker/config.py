@@ -34,6 +34,7 @@ class WorkerConfig:
     quarantine_processes: int
     isolate_blocking_kinds: bool
     until_empty: bool
+    jobs: int | None
     worker_name: str
     pod_uid: str | None
     pod_name: str | None

@@ -73,6 +73,13 @@ class WorkerSettings(ServiceSettings):
         "a minute which queues it waits for; it does not wait for jobs that the application "
         "scheduled for later and that are not due.",
     )
+    jobs: int | None = Field(
+        default=None,
+        ge=1,
+        description="How many jobs the worker claims before it stops, whatever becomes of "
+        "them; `processes` is 1 then. It also stops once its pod is drained. Not set: it goes "
+        "on.",
+    )
     worker_name: str = Field(
         default="",
         max_length=200,
@@ -169,6 +176,11 @@ class WorkerSettings(ServiceSettings):
                 f"({trusted:g} s), or one slow call loses the lease: lower "
                 "FAIRLEAD_WORKER_CALL_SECONDS"
             )
+        if self.jobs is not None and self.processes > 1:
+            raise ValueError(
+                f"jobs ({self.jobs}) counts those of one process, and processes is "
+                f"{self.processes}: set FAIRLEAD_PROCESSES to 1"
+            )
         if self.network_timeout_seconds >= lease:
             raise ValueError(
                 f"network_timeout_seconds ({self.network_timeout_seconds} s) must be under "
@@ -221,6 +233,7 @@ def parser() -> Parser:
         ("--pool", "pool"),
         ("--concurrency", "concurrency"),
         ("--processes", "processes"),
+        ("--jobs", "jobs"),
         ("--name", "worker_name"),
         ("--grace-seconds", "grace_seconds"),
         ("--health-port", "health_port"),

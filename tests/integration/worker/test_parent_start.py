@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
+from tests.support.worker_children import children_of
 
 pytestmark = pytest.mark.any_server
 
@@ -147,6 +149,54 @@ def test_a_worker_runs_until_empty(
         assert (0, ()) == (code, made.unfinished())
         assert made.violations().is_empty, made.violations()
         assert 1 == worker.log.read_text("utf-8").count("until_empty.done")
+
+
+def test_a_worker_claims_as_many_jobs_as_it_is_told_and_ends(
+    database_url: str, db: Connection[TupleRow], tmp_path: Path
+) -> None:
+    """However short they are: none is claimed beyond them, and the rest waits for others."""
+    with fleet(database_url, tmp_path) as made:
+        made.insert("nap", 20, 5)
+        worker = made.worker(more="--jobs 3", concurrency=2)
+        dispatch_all(db)
+
+        code = worker.process.wait(20)
+
+        assert (0, 2) == (code, len(made.unfinished()))
+    claimed = db.execute("SELECT count(*) FROM fairlead.work_queue WHERE worker IS NOT NULL")
+    assert [(0,)] == claimed.fetchall()
+
+
+def test_a_worker_of_one_job_ends_when_the_process_dies_under_it(
+    database_url: str, db: Connection[TupleRow], tmp_path: Path
+) -> None:
+    """Another process would claim a second one."""
+    with fleet(database_url, tmp_path) as made:
+        made.insert("held", 0, 2)
+        worker = made.worker(more="--jobs 1", concurrency=1)
+        dispatch_all(db)
+        running = "SELECT 1 FROM fairlead.work_queue WHERE worker IS NOT NULL"
+        until(lambda: db.execute(running).fetchone(), what="the job")
+        for child in children_of(worker.process.pid):
+            os.kill(child, signal.SIGKILL)
+
+        assert 0 == worker.process.wait(20)
+        assert 2 == len(made.unfinished())
+
+
+def test_a_worker_of_one_job_ends_when_its_pod_is_drained(
+    database_url: str, db: Connection[TupleRow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has claimed nothing, and nothing else would end it."""
+    monkeypatch.setenv("FAIRLEAD_POD_UID", "u")
+    with fleet(database_url, tmp_path) as made:
+        worker = made.worker(more="--jobs 1")
+        db.execute(
+            "INSERT INTO fairlead.pod_drains (pod_uid, pool, epoch, drain_until)"
+            " VALUES ('u', 'default', 1, now() + interval '1 hour')"
+        )
+
+        assert 0 == worker.process.wait(20)
 
 
 def test_a_worker_that_runs_until_empty_logs_what_it_waits_for(

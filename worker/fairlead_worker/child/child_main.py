@@ -165,7 +165,7 @@ class Child:
                 stopped=self._claimer_stopped,
             )
         listens = self._settings.database_direct
-        return Claimer(
+        claimer = Claimer(
             ClaimerLink(connections=self._connections, listens=listens, send=self._parent.send),
             arguments.pool,
             slots=self._slots,
@@ -175,6 +175,8 @@ class Child:
             counters=self._counters,
             stopped=self._claimer_stopped,
         )
+        claimer.claim_at_most(arguments.jobs)
+        return claimer
 
     def run(self) -> int:
         """Serve until the parent sends the end; return the exit code."""

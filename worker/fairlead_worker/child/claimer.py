@@ -95,6 +95,8 @@ class Claimer:
         self._log_waiting = log_waiting(self._log, self._throttle)
         self._kind_reopened = False
         self._bound: int | None = None
+        self._jobs_left: int | None = None
+        self._jobs_done_said = False
         self._pass_over_due = 0.0
         slots.wake_claimer = self._wake_by_slots
         slots.kind_reopened = self._reopen_kind
@@ -140,6 +142,13 @@ class Claimer:
         """Hold at most so many unstarted attempts from the next claim on; None: no bound."""
         self._bound = bound
         self._wakeup.wake()
+
+    def claim_at_most(self, jobs: int | None) -> None:
+        """Claim so many jobs and no more, and tell the parent when all have ended; None: go on.
+
+        To be called before `run`.
+        """
+        self._jobs_left = jobs
 
     def wake(self) -> None:
         """Check again how much there is room for, and whether nothing is held."""
@@ -215,7 +224,8 @@ class Claimer:
             return 0
         self._rate = self._rate.after(self._ended(), monotonic(), full=slots.free == 0)
         room = Room(free=slots.free, ready=len(slots.ready), held=len(slots.held))
-        return claim_rate.bounded_limit(room, self._rate.prefetch, self._bound)
+        limit = claim_rate.bounded_limit(room, self._rate.prefetch, self._bound)
+        return limit if self._jobs_left is None else min(limit, self._jobs_left)
 
     def _claim(self, connection: Connection, count: int, *, woken: bool) -> int:
         """Claim; return how many jobs there were, of as many as there is room for.
@@ -270,6 +280,8 @@ class Claimer:
 
     def _accept(self, connection: Connection, rows: list[Claimed]) -> None:
         orphans = self._intake.accept(connection, rows)
+        if self._jobs_left is not None:
+            self._jobs_left -= len(rows) - len(orphans)
         if orphans:
             attempt_store.release_orphans(connection, orphans)
 
@@ -282,6 +294,7 @@ class Claimer:
         anyway: it may be hours away, and a server that cannot deliver them keeps its snapshot
         open until it can.
         """
+        self._say_when_jobs_are_done()
         prefetch = min(self._rate.prefetch, self._bound or PREFETCH_MAX)
         self._slots.wake_claimer_at = max(0, prefetch - max(1, prefetch // 2))
         if self._claim_limit() == 0:
@@ -315,6 +328,11 @@ class Claimer:
         """Return whether a notification is for every worker or for this one."""
         me = str(self._request.worker_id)
         return any(not each or me in each.split(",") for each in payloads)
+
+    def _say_when_jobs_are_done(self) -> None:
+        if self._jobs_left == 0 and self._slots.is_empty and not self._jobs_done_said:
+            self._jobs_done_said = True
+            self._link.send(messages.JobsDone())
 
     def _report_idle(self) -> None:
         if not self._reported_idle and self._slots.is_empty and self._may_claim.is_set():

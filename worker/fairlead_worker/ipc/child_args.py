@@ -18,6 +18,7 @@ class ChildArguments(Namespace):
     stand_ins: int
     control_fd: int
     table_fd: int
+    jobs: int | None
     quarantine: bool
     wait_bounds: tuple[float, ...]
     log_format: LogFormat
@@ -35,6 +36,7 @@ def read(arguments: Sequence[str]) -> ChildArguments:
         parser.add_argument(name, required=True)
     for name in ("--concurrency", "--stand-ins", "--control-fd", "--table-fd"):
         parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--jobs", type=int)
     parser.add_argument("--quarantine", action="store_true")
     parser.add_argument("--wait-bounds", type=_numbers, default=())
     parser.add_argument("--log-format", default="auto")

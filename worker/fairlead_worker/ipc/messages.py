@@ -261,6 +261,11 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True)
+class JobsDone:
+    """As many jobs as `--jobs` allows were claimed, and every ending is stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class Slotless:
     """So many attempts hold no slot: they wait for their kinds' concurrency, or do not stop."""
 
@@ -321,7 +326,7 @@ ToChild = (
     | HeldTokensRequest
 )
 ConnectionNews = ConnectionRefused | Connected | ClaimAnswerLost
-State = Ready | Idle | Busy | Slotless | LoopBlocked | Draining | Drained
+State = Ready | Idle | Busy | JobsDone | Slotless | LoopBlocked | Draining | Drained
 ToParent = (
     State
     | MetricsGrowth

@@ -204,4 +204,6 @@ def _arguments(config: WorkerConfig, slots: int, *, quarantine: bool) -> list[st
     arguments += ["--log-format", config.log_format, "--log-level", config.log_level]
     if config.metrics_wait_bounds:
         arguments += ["--wait-bounds", ",".join(map(str, config.metrics_wait_bounds))]
-    return [*arguments, "--quarantine"] if quarantine else arguments
+    if quarantine:
+        return [*arguments, "--quarantine"]
+    return arguments if config.jobs is None else [*arguments, "--jobs", str(config.jobs)]

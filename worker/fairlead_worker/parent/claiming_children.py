@@ -57,6 +57,8 @@ class ClaimingChildren:
         self._spare = SpareChild()
         self.served = False
         """Whether one has claimed, and they have not been cut off from the database since."""
+        self.jobs_done = False
+        """Whether as many jobs as `jobs` allows were claimed, and have ended or were lost."""
         self._pauses = 0
         self._quarantined = messages.QuarantineSources(())
         self._blocking = BlockingKinds()
@@ -215,6 +217,8 @@ class ClaimingChildren:
             self._spare.remove()
             return None
         self.children = tuple(each for each in self.children if each is not child)
+        if self._config.jobs is not None and child.may_hold:
+            self.jobs_done = True  # another child would claim as many again
         cut_off = isinstance(child.cause, Died)
         if cut_off:  # until another one claims
             self.served = any(each.claiming for each in self.children)

@@ -105,10 +105,10 @@ class Inbox:
                 child.ready = True
             case messages.Ready():
                 self._children.claiming.ready(child, message)
-            case messages.Idle():
-                child.idle = True
-            case messages.Busy():
-                child.idle = False
+            case messages.Idle() | messages.Busy():
+                child.idle = isinstance(message, messages.Idle)
+            case messages.JobsDone():
+                self._children.claiming.jobs_done = True
             case messages.Slotless(count):
                 child.slotless = count
             case messages.LoopBlocked(kind):

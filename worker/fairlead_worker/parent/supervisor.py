@@ -264,6 +264,8 @@ class Supervisor:
         if waiting and self._until_empty.check(now, idle=self._is_idle()):
             self._log.info("until_empty.done")
             self._stop.set()
+        if self._config.jobs is not None and self._has_done_its_jobs():
+            self._stop.set()
         inputs = shutdown_state.ShutdownInputs(
             stop_requested=self._stop.is_set(),
             stop_requested_again=self._stop_now.is_set(),
@@ -296,6 +298,10 @@ class Supervisor:
     def _is_ready(self) -> bool:
         serves = self._claiming.served and self._stage == ShutdownStage.SERVING
         return serves and self._pod_drain.phase != DrainPhase.DRAINED
+
+    def _has_done_its_jobs(self) -> bool:
+        """Whether it claimed all it may, or its pod is drained."""
+        return self._claiming.jobs_done or self._pod_drain.phase == DrainPhase.DRAINED
 
     def _is_idle(self) -> bool:
         return self._children.is_idle and not self._hand_backs.pending

@@ -35,7 +35,7 @@ def test_each_death_at_start_doubles_the_rest_up_to_a_limit() -> None:
 
 def claiming_children() -> ClaimingChildren:
     """Return the children of a worker, of which none has started."""
-    config = Mock(WorkerConfig, isolate_blocking_kinds=True, processes=1)
+    config = Mock(WorkerConfig, isolate_blocking_kinds=True, processes=1, jobs=None)
     return ClaimingChildren(config, Mock(ChildTemplate, is_loading=False))
 
 

@@ -25,7 +25,7 @@ class Scenario:
         self.started: list[FakeChild] = []
         monkeypatch.setattr(claiming_children, "ChildHandle", self._start)
         monkeypatch.setattr(claiming_children, "monotonic", lambda: self.now)
-        config = Mock(WorkerConfig, isolate_blocking_kinds=True, processes=1)
+        config = Mock(WorkerConfig, isolate_blocking_kinds=True, processes=1, jobs=None)
         self.template = Mock(ChildTemplate, is_loading=False)
         self.claiming = ClaimingChildren(config, self.template)
         self.load()
