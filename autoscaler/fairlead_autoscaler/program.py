@@ -114,7 +114,7 @@ def _names(settings: AutoscalerSettings, namespace: str, identity: str) -> Names
     return Names(
         namespace=namespace,
         pods=settings.pod_selector,
-        deployments=settings.deployments,
+        targets=settings.targets,
         policy=settings.policy_configmap if syncs_policy else None,
         policy_values=settings.policy_values_configmap if syncs_policy else None,
         status=settings.status_configmap,
@@ -130,7 +130,7 @@ def _options(settings: AutoscalerSettings, namespace: str, identity: str) -> Opt
         holder=identity,
         pod=OwnPod(name=settings.pod_name, uid=settings.pod_uid),
         release=settings.release,
-        deployments=settings.deployments,
+        targets=settings.targets,
         enabled=settings.autoscaler_enabled,
         syncs_policy=syncs_policy,
         policy_bounds=settings.policy_bounds,

@@ -9,6 +9,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from fairlead.settings import ServiceSettings
+from fairlead_autoscaler import targets
+from fairlead_autoscaler.targets import Target
 
 NAME_MAX = 253
 """What Kubernetes lets a name have."""
@@ -38,9 +40,12 @@ class AutoscalerSettings(ServiceSettings):
         min_length=1,
         description="Label selector of the workers' pods of this release.",
     )
-    pool_deployments: str = Field(
+    pool_targets: str = Field(
         default="",
-        description="The Deployment of each pool, as `pool=deployment`, separated by commas.",
+        description="What holds each pool's pods, as `pool=target`, separated by commas. A "
+        "target is a Deployment's name, or any object with a scale, as "
+        "`resource.version.group/name`: `gpu=statefulsets.v1.apps/gpu-workers`. With "
+        "`podtemplates.v1/name` the pool runs one Job for each job, made from that template.",
     )
     lease_name: str = Field(
         default="fairlead-autoscaler",
@@ -108,28 +113,31 @@ class AutoscalerSettings(ServiceSettings):
         return self
 
     @model_validator(mode="after")
-    def _deployments_can_be_read(self) -> "AutoscalerSettings":
-        found = [each.partition("=") for each in _entries(self.pool_deployments)]
-        for pool, equals, deployment in found:
-            if not (pool and equals and deployment):
-                problem = f"pool_deployments has {pool + equals!r}: write pool=deployment"
-                raise ValueError(problem)
+    def _targets_can_be_read(self) -> "AutoscalerSettings":
+        found = [each.partition("=") for each in _entries(self.pool_targets)]
+        for pool, equals, text in found:
+            if not (pool and equals and text):
+                raise ValueError(f"pool_targets has {pool + equals!r}: write pool=target")
+            if targets.parsed(text) is None:
+                raise ValueError(
+                    f"pool_targets has the target {text!r}: write a Deployment's name, or "
+                    "resource.version.group/name"
+                )
         for names, what in (
             ([each[0] for each in found], "pool"),
-            ([each[2] for each in found], "deployment"),
+            ([str(targets.parsed(each[2])) for each in found], "target"),
         ):
             twice = sorted({each for each in names if names.count(each) > 1})
             if twice:
-                raise ValueError(
-                    f"pool_deployments names the {what} {twice[0]!r} twice: keep one"
-                )
+                raise ValueError(f"pool_targets names the {what} {twice[0]!r} twice: keep one")
         return self
 
     @property
-    def deployments(self) -> dict[str, str]:
-        """The Deployment of each pool."""
-        parts = (each.partition("=") for each in _entries(self.pool_deployments))
-        return {pool: deployment for pool, _, deployment in parts}
+    def targets(self) -> dict[str, Target]:
+        """What holds each pool's pods."""
+        parts = (each.partition("=") for each in _entries(self.pool_targets))
+        found = ((pool, targets.parsed(text)) for pool, _, text in parts)
+        return {pool: target for pool, target in found if target is not None}
 
     @property
     def policy_bounds(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from fairlead_autoscaler.decision import fleet
 from fairlead_autoscaler.decision.inputs import Inputs
 from fairlead_autoscaler.decision.reasons import DemandTerm, Reason, sentence
 from fairlead_autoscaler.decision.result import Decision
+from fairlead_autoscaler.targets import Target
 
 Status = dict[str, object]
 
@@ -24,6 +25,7 @@ def pool_status(decision: Decision, inputs: Inputs, config: Autoscale) -> Status
         "reason": decision.reason.value,
         "message": sentence(decision.reason, decision.details),
         "underlyingReason": decision.underlying.value,
+        "problem": _problem(decision),
         "pods": counts(decision, inputs),
         "limits": {
             "min": config.min,
@@ -96,14 +98,14 @@ def conditions(decision: Decision) -> list[Status]:
     ]
 
 
-def missing_deployment(pool: str, deployment: str | None) -> Status:
-    """Return the status of a pool of the policy that has no Deployment."""
+def missing_target(pool: str, target: Target | None) -> Status:
+    """Return the status of a pool of the policy that nothing holds pods of."""
     fix = (
         "add it to the release's workerPools, or take `autoscale` from the pool"
-        if deployment is None
+        if target is None
         else "install it, or take the pool from the release's workerPools"
     )
-    named = "no Deployment" if deployment is None else f"no Deployment {deployment}"
+    named = "no Deployment" if target is None else f"no {target.kind} {target.name}"
     message = f"the pool {pool!r} has {named} here: {fix}"
     return {
         "reason": "NoDeployment",
@@ -117,6 +119,12 @@ def missing_deployment(pool: str, deployment: str | None) -> Status:
 def document(pools: Mapping[str, Status], policy: Status) -> Status:
     """Return the whole status ConfigMap."""
     return {"policy": policy, "pools": dict(sorted(pools.items()))}
+
+
+def _problem(decision: Decision) -> str:
+    """Return why pods cannot run, in a sentence; empty: nothing says so."""
+    broken = Reason.PODS_CANNOT_RUN
+    return sentence(broken, decision.details) if broken in decision.details else ""
 
 
 def _message(reason: Reason | None, decision: Decision) -> str:

@@ -311,7 +311,7 @@ def test_other_autoscalers_are_found_by_their_target(server: api.Api, cluster: C
     hpa: Object = {"metadata": {"name": "keda-hpa-x"}, "spec": {"scaleTargetRef": target}}
     server.store.create(scenes.HPAS, hpa)
 
-    assert {scenes.WORKERS: ("keda-hpa-x",)} == cluster.autoscalers()
+    assert {f"Deployment/{scenes.WORKERS}": ("keda-hpa-x",)} == cluster.autoscalers()
 
 
 def test_every_limit_of_every_quota_is_read(server: api.Api, cluster: Cluster) -> None:

@@ -187,7 +187,7 @@ def test_the_migrations_job_has_an_account_labels_and_an_end() -> None:
     assert "default" == at(plain, *POD, "serviceAccountName")
 
 
-def test_the_tests_pod_has_an_account_that_may_only_read_the_lease() -> None:
+def test_the_tests_pod_has_an_account_that_may_only_read_the_lease_and_pods() -> None:
     """Without one of its own it has the autoscaler's."""
     objects = render(ADDED)
     binding = one(objects, "RoleBinding", "shop-fairlead-test")
@@ -203,7 +203,8 @@ def test_the_tests_pod_has_an_account_that_may_only_read_the_lease() -> None:
             "resources": ["leases"],
             "resourceNames": ["shop-fairlead-autoscaler"],
             "verbs": ["get"],
-        }
+        },
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
     ] == at(role, "rules")
     plain = one(render(GIVEN), "Pod", "shop-fairlead-test")
     assert "shop-fairlead-autoscaler" == at(plain, "spec", "serviceAccountName")

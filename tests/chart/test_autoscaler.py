@@ -135,7 +135,7 @@ def test_its_environment_has_every_name_so_that_it_need_not_list() -> None:
     objects = render({**GIVEN, "workerPools": {"big": {}, "gone": None}})
     given = environment(one(objects, "Deployment", NAME))
 
-    pairs = dict(pair.split("=") for pair in given["FAIRLEAD_POOL_DEPLOYMENTS"].split(","))
+    pairs = dict(pair.split("=") for pair in given["FAIRLEAD_POOL_TARGETS"].split(","))
     assert {"big", "default"} == set(pairs)
     for pool, name in pairs.items():
         made = one(objects, "Deployment", name)

@@ -16,6 +16,7 @@ from tests.support.chart import CHART, GIVEN, Json, Object, at, needs_helm, one,
 
 SCRIPT = (CHART / "files/check-release.py").read_text("utf-8")
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/work/leases/shop"
+PODS = "/api/v1/namespaces/work/pods?labelSelector=app%3Dshop"
 METRICS = """# TYPE x gauge
 fairlead_build_info{version="1"} 1
 fairlead_leader{program="autoscaler"} 1.0
@@ -32,12 +33,15 @@ class Cluster:
     holder: str = "pod-1"
     step: int = 1
     version: int = 0
+    pods: list[Object] = field(default_factory=list["Object"])
     tokens: set[str | None] = field(default_factory=set[str | None])
 
     def answer(self, path: str, token: str | None) -> str:
         """Return what is under a path; empty: nothing."""
         if path == "/metrics":
             return self.metrics
+        if path == PODS:
+            return json.dumps({"items": self.pods})
         if path != LEASE:
             return ""
         self.tokens.add(token)
@@ -86,7 +90,14 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
 def asked(cluster: Cluster, *, wait: str = "0s") -> tuple[str, ...]:
     """Return the arguments that ask for both."""
     here = f"127.0.0.1:{cluster.port}"
-    return f"--pods={here}", "--lease=work/shop", f"--api=http://{here}", f"--wait={wait}"
+    names = ("--lease=work/shop", "--release=work/app=shop")
+    return f"--pods={here}", *names, f"--api=http://{here}", f"--wait={wait}"
+
+
+def pod(name: str, **status: Json) -> Object:
+    """Return a pod with one container."""
+    container: Object = {"name": "c", "image": "r.dev/app:1", **status}
+    return {"metadata": {"name": name}, "status": {"containerStatuses": [container]}}
 
 
 def test_a_complete_release_is_reported_as_complete(cluster: Cluster, tmp_path: Path) -> None:
@@ -136,6 +147,42 @@ def test_a_policy_that_two_places_write_is_said(
     assert (0, is_said) == (status, "the policy is written in two places: the status" in text)
 
 
+def test_a_pod_that_cannot_run_is_said_with_what_is_missing(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """A missing Secret or image is the reason that everything else is missing."""
+    refused: Object = {
+        "reason": "CreateContainerConfigError",
+        "message": 'secret "db" not found',
+    }
+    cluster.holder = ""
+    cluster.pods = [
+        pod("shop-1", state={"waiting": refused}),
+        pod("shop-2", state={"waiting": {"reason": "ImagePullBackOff"}}),
+        pod("shop-3", state={"waiting": {"reason": "ContainerCreating"}}),
+        {"metadata": {"name": "shop-4"}},
+    ]
+
+    status, text = run(tmp_path, *asked(cluster))
+
+    assert 1 == status
+    assert text.splitlines()[-1] == (
+        "fairlead: the pod shop-1 cannot run: CreateContainerConfigError: "
+        'secret "db" not found; '
+        "the pod shop-2 cannot run: ImagePullBackOff: r.dev/app:1; no pod holds the Lease shop"
+    )
+
+
+def test_an_image_that_was_moved_is_said(cluster: Cluster, tmp_path: Path) -> None:
+    """Pods of one tag that run two versions of it: it may be a rollout, so it does not fail."""
+    cluster.pods = [pod(f"shop-{n}", imageID=f"r.dev/app@sha256:{n}") for n in (1, 2, 2)]
+
+    status, text = run(tmp_path, *asked(cluster))
+
+    assert 0 == status
+    assert "pods run 2 versions of r.dev/app:1: its tag was moved; give image.digest" in text
+
+
 def test_a_name_that_does_not_resolve_is_waited_for_and_reported(tmp_path: Path) -> None:
     """A Service without pods has no addresses."""
     status, text = run(tmp_path, "--pods=missing.invalid:80", "--wait=1s")
@@ -160,6 +207,7 @@ def test_the_tests_pod_runs_it_with_what_the_release_has() -> None:
     assert [
         "--wait=5m",
         "--pods=shop-fairlead-metrics:8080",
+        "--release=work/app.kubernetes.io/instance=shop",
         "--lease=work/shop-fairlead-autoscaler",
     ] == arguments
     assert "--tenant=acme" in cast("list[str]", job["args"])

@@ -161,7 +161,7 @@ def test_the_autoscaler_takes_the_variables_that_the_chart_gives_it(
         read.read_autoscalers,
         read.read_quotas,
     )
-    assert "default=shop-fairlead-worker-default" == read.pool_deployments
+    assert "default=shop-fairlead-worker-default" == read.pool_targets
 
 
 def test_a_program_has_shared_settings_its_pools_and_the_defaults() -> None:

@@ -3,7 +3,7 @@
 Both fail now and then: before a write has taken effect, after it, or by taking long.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from random import Random
@@ -25,6 +25,7 @@ from fairlead_autoscaler.kube.port import (
     ClusterSnapshot,
     ConflictError,
     Event,
+    NotFoundError,
     Scale,
     UnreachableError,
     WatchedPod,
@@ -155,17 +156,22 @@ class SiteKube:
             unschedulable=seen.unschedulable,
         )
 
-    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
+    def create_jobs(self, pool: str, *, total: int, may_go_on: Callable[[], bool]) -> None:
+        """Raise: the pool's pods are a Deployment's."""
+        del total, may_go_on
+        raise NotFoundError(f"the pool {pool} has no Jobs")
+
+    def apply_scale(self, address: str, *, replicas: int, version: str) -> Scale:
         """Write the replicas, unless the Deployment is newer."""
         site, weather, dice = self._site, self._site.weather, self._site.dice
-        assert name == NAME
+        assert address == NAME
         if dice.random() < weather.slow:
             site.world.advance(dice.uniform(0.0, 8.0))
         if dice.random() < weather.busy:
             raise BusyError("the server is overloaded")
         plant = site.plant
         if version != str(plant.version):
-            raise ConflictError(f"{name} is at {plant.version}, not at {version}")
+            raise ConflictError(f"{address} is at {plant.version}, not at {version}")
         former = plant.replicas
         plant.write(replicas)
         site.written.append((plant.now, former, replicas))

@@ -12,6 +12,7 @@ from fairlead_autoscaler.controller.options import Options
 from fairlead_autoscaler.election.vacancy import Problem
 from fairlead_autoscaler.kube.port import KubePort
 from fairlead_autoscaler.metrics.registry import Metrics
+from fairlead_autoscaler.targets import Target
 from tests.simulation.cluster import NAME, POOL, Site, SiteDatabase, SiteKube
 from tests.simulation.plant import CALM_FROM, PODS_MAX, SECONDS, Plant
 from tests.simulation.verdict import Broken, Verdict
@@ -61,7 +62,7 @@ class Process:
             cast("KubePort", self.kube),
             cast("Database", SiteDatabase(site)),
             Leadership(self.candidate),
-            Options(holder=f"controller-{number}", deployments={POOL: NAME}),
+            Options(holder=f"controller-{number}", targets={POOL: Target(name=NAME)}),
             metrics=Metrics(),
             clock=self.candidate.clock,
         )

@@ -9,6 +9,7 @@ from fairlead_autoscaler.decision import fleet
 from fairlead_autoscaler.decision.decide import decide
 from fairlead_autoscaler.decision.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
 from fairlead_autoscaler.decision.result import Decision, State
+from fairlead_autoscaler.targets import Removal
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SLOTS = 4
@@ -146,7 +147,10 @@ def obeyed(inputs: Inputs, decision: Decision) -> Inputs:
     replicas, version = inputs.deployment.replicas, inputs.deployment.version
     if decision.scale is not None:
         replicas, version = decision.scale, str(int(version) + 1)
-    kept = sorted(pods, key=lambda each: (not each.ready, each.uid))[:replicas]
+    by_number = inputs.deployment.removal is Removal.LAST_FIRST
+    kept = sorted(
+        pods, key=lambda each: (not by_number and not each.ready, each.ordinal or 0, each.uid)
+    )[:replicas]
     fresh = tuple(
         Pod(uid=f"{version}-{place}", created_at=now, seen_at=now, ready=True, was_ready=True)
         for place in range(replicas - len(kept))
@@ -156,7 +160,13 @@ def obeyed(inputs: Inputs, decision: Decision) -> Inputs:
         inputs,
         now=now,
         cluster_at=now,
-        deployment=deployment(replicas, version),
+        deployment=replace(
+            inputs.deployment,
+            replicas=replicas,
+            version=version,
+            status_replicas=replicas,
+            updated_replicas=replicas,
+        ),
         pods=(*kept, *fresh),
         workers=(
             *(each for each in workers if each.pod_uid in uids),

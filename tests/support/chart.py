@@ -164,9 +164,8 @@ def of(objects: tuple[Object, ...], kind: str) -> tuple[Object, ...]:
 def pod_specs(objects: tuple[Object, ...]) -> Iterator[tuple[str, Object]]:
     """Yield the specification of every pod, with its owner's name."""
     for each in objects:
-        spec = (
-            at(each, "spec") if each["kind"] == "Pod" else at(each, "spec", "template", "spec")
-        )
+        where = {"Pod": ("spec",), "PodTemplate": ("template", "spec")}
+        spec = at(each, *where.get(str(each["kind"]), ("spec", "template", "spec")))
         if isinstance(spec, dict):
             yield f"{each['kind']}/{at(each, 'metadata', 'name')}", spec
 

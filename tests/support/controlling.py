@@ -1,6 +1,6 @@
 """A controller over a real database and a cluster in memory, and what a test does to both."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ from fairlead_autoscaler.controller.database import Database
 from fairlead_autoscaler.controller.options import Options
 from fairlead_autoscaler.election.vacancy import Problem
 from fairlead_autoscaler.metrics.registry import Metrics
+from fairlead_autoscaler.targets import Target
 from tests.support.kubernetes.fake import FakeKube
 from tests.support.logins import LogIn, as_login
 
@@ -26,6 +27,11 @@ pools:
     queues: ["*"]
     autoscale: {objective: 10s, min: 0, max: 20, slots: 10, stabilization: 0s, keep: 0s}
 """
+
+
+def targets_of(deployments: Mapping[str, str]) -> dict[str, Target]:
+    """Return the targets of pools whose pods Deployments hold."""
+    return {pool: Target(name=name) for pool, name in deployments.items()}
 
 
 @dataclass
@@ -52,7 +58,7 @@ class Scene:
     now: list[float]
     metrics: Metrics = field(default_factory=Metrics)
     options: Options = field(
-        default_factory=lambda: Options(holder="me", deployments={POOL: DEPLOYMENT})
+        default_factory=lambda: Options(holder="me", targets=targets_of({POOL: DEPLOYMENT}))
     )
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from fairlead_autoscaler.decision.inputs import Inputs
 from fairlead_autoscaler.decision.result import Decision
 from fairlead_autoscaler.kube.port import ConflictError, KubeError, KubePort
 from fairlead_autoscaler.metrics.registry import Metrics
+from fairlead_autoscaler.targets import Removal
 
 _log = log.get("autoscaler.actor")
 _NOT_MARKED = (
@@ -117,9 +118,7 @@ class Actor:
         if not self._leadership.is_leader():
             return ScaleOutcome.FAILED
         try:
-            self._port.apply_scale(
-                deployment.name, replicas=decision.scale, version=deployment.version
-            )
+            self._write(pool, decision.scale, inputs)
         except ConflictError as error:
             self._metrics.actions.conflicts.labels(pool).inc()
             _log.info("scale.conflict", pool=pool, reason=str(error))
@@ -135,12 +134,20 @@ class Actor:
         _log.info(
             "pool.scaled",
             pool=pool,
-            deployment=deployment.name,
+            target=deployment.address,
             replicas=decision.scale,
             former=former,
             reason=decision.reason.value,
         )
         return ScaleOutcome.WRITTEN
+
+    def _write(self, pool: str, pods: int, inputs: Inputs) -> None:
+        """Ask for so many pods, or make the Jobs that are missing for them."""
+        deployment = inputs.deployment
+        if deployment.removal is Removal.BY_THEMSELVES:
+            self._port.create_jobs(pool, total=pods, may_go_on=self._leadership.is_leader)
+            return
+        self._port.apply_scale(deployment.address, replicas=pods, version=deployment.version)
 
 
 def _counted_on(decision: Decision, inputs: Inputs) -> frozenset[str]:

@@ -165,9 +165,7 @@ class Controller:
         found = observation.cluster.deployments
         here = {pool: config for pool, config in configs.items() if pool in found}
         for pool in configs.keys() - here.keys():
-            self._publisher.publish_missing_deployment(
-                pool, self._options.deployments.get(pool)
-            )
+            self._publisher.publish_missing_target(pool, self._options.targets.get(pool))
         for gone in term.states.keys() - here.keys():
             del term.states[gone]
             self._metrics.pools.forget(gone)

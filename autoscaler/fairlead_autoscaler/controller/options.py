@@ -6,6 +6,7 @@ from typing import Protocol
 
 from fairlead_autoscaler.decision.result import State
 from fairlead_autoscaler.election.vacancy import Problem
+from fairlead_autoscaler.targets import Target
 
 
 class Leadership(Protocol):
@@ -44,8 +45,8 @@ class Options:
     pod: OwnPod = field(default_factory=OwnPod)
     release: str = ""
     """The release that it belongs to; it leads where the database is that one's or nobody's."""
-    deployments: Mapping[str, str]
-    """The Deployment of each pool."""
+    targets: Mapping[str, Target]
+    """What holds each pool's pods."""
     enabled: bool = True
     """Whether pods are marked and pools scaled; if not, decisions are only reported."""
     syncs_policy: bool = False

@@ -54,7 +54,7 @@ class Observation:
     own: float
     """Our own clock at the observation."""
     autoscalers: Mapping[str, tuple[str, ...]]
-    """Other autoscalers, by the Deployment that they target."""
+    """Other autoscalers, by kind and name of what they target."""
     quotas: QuotasRead
     pooler: PoolerClients | None
     """What the pooler before PostgreSQL accepts; None: programs connect to it directly."""
@@ -97,7 +97,7 @@ def inputs_of(
         cluster_at=observation.clock.at(observation.cluster.as_of),
         demand=observation.snapshot.demand.get(pool),
         deployment=found,
-        autoscalers=observation.autoscalers.get(found.name, ()),
+        autoscalers=observation.autoscalers.get(f"{found.kind}/{found.name}", ()),
         pods=pods,
         workers=tuple(each for each in observation.snapshot.workers if each.pool == pool),
         loads=tuple(
@@ -148,4 +148,7 @@ def _pod(pod: port.WatchedPod, clock: DatabaseClock) -> inputs.Pod:
         was_ready=pod.was_ready,
         terminating=pod.terminating,
         unschedulable=pod.unschedulable,
+        ordinal=pod.ordinal,
+        name=pod.name,
+        problem=pod.problem,
     )

@@ -30,6 +30,7 @@ from fairlead_autoscaler.kube.port import (
 )
 from fairlead_autoscaler.metrics.registry import Metrics
 from fairlead_autoscaler.status import Status
+from fairlead_autoscaler.targets import Target
 
 _log = log.get("autoscaler.publisher")
 REFRESH_SECONDS = 60.0
@@ -152,13 +153,13 @@ class Publisher:
             if self.database.has_woken():
                 return
 
-    def publish_missing_deployment(self, pool: str, deployment: str | None) -> None:
-        """Report a pool of the policy that has no Deployment; a repeat is silent."""
-        status_now = status.missing_deployment(pool, deployment)
+    def publish_missing_target(self, pool: str, target: Target | None) -> None:
+        """Report a pool of the policy that nothing holds pods of; a repeat is silent."""
+        status_now = status.missing_target(pool, target)
         if self._statuses.get(pool) != status_now:
             self._statuses[pool] = status_now
             self._status_due = True
-            _log.warning("pool.deployment_missing", pool=pool, reason=status_now["message"])
+            _log.warning("pool.target_missing", pool=pool, reason=status_now["message"])
 
     def publish_status(self, policy: Status, pools: frozenset[str]) -> None:
         """Write the status ConfigMap if anything in it has changed.
@@ -244,14 +245,18 @@ def _event(report: PoolReport) -> Event | None:
         for each in decision.conditions
         if each.condition.value == "Ready"
     )
+    note = f"{pods}: {sentence(decision.reason, decision.details)}"
+    if Reason.PODS_CANNOT_RUN in decision.details:
+        note = f"{note}; {sentence(Reason.PODS_CANNOT_RUN, decision.details)}"
     return Event(
-        kind="Deployment",
+        kind=report.inputs.deployment.kind,
+        api_version=report.inputs.deployment.api_version,
         name=report.inputs.deployment.name,
         uid=report.inputs.deployment.uid,
         type="Warning" if bad else "Normal",
         reason=decision.reason.value,
         action=EVENT_OBSERVED if scale is None else EVENT_SCALED,
-        note=f"{pods}: {sentence(decision.reason, decision.details)}",
+        note=note,
     )
 
 

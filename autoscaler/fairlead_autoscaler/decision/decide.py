@@ -16,6 +16,7 @@ from fairlead_autoscaler.decision import (
     fleet,
     foreign_writers,
     readiness,
+    removals,
     startup_delay,
 )
 from fairlead_autoscaler.decision.drains import MARK_DURATION, DrainMove, PoolPods
@@ -29,6 +30,7 @@ from fairlead_autoscaler.decision.reasons import DemandTerm, Reason
 from fairlead_autoscaler.decision.result import Decision, State
 from fairlead_autoscaler.decision.slot_demand import TICK_SECONDS, fires_within
 from fairlead_autoscaler.decision.stabilization import NeedPoint, highest, with_need
+from fairlead_autoscaler.targets import Removal
 
 SCALE_UPS_KEPT = timedelta(minutes=10)
 WINDOW_STARTS = 2
@@ -72,7 +74,8 @@ def decide(state: State, inputs: Inputs, config: Autoscale) -> Decision:
         state.writers,
         config,
         stale=situation.known.stale_seconds,
-        pod_may_return=readiness.may_return(
+        pod_may_return=situation.pods_now.removal is not Removal.BY_THEMSELVES
+        and readiness.may_return(
             state.lost, situation.fleet, inputs.now, situation.known.start_seconds
         ),
     )
@@ -130,7 +133,8 @@ def _learn(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _Sit
         empty_since=empty_since,
         replicas=replicas,
     )
-    pods_now = drains.sorted_pods(marks, here, now, replicas)
+    removal = inputs.deployment.removal
+    pods_now = drains.sorted_pods(marks, here, now, replicas, removal)
     return state, _Situation(
         inputs=inputs, config=config, fleet=here, pods_now=pods_now, known=known
     )
@@ -205,11 +209,19 @@ def _shrink(state: State, situation: _Situation, goal: Goal, recent: int) -> _St
     pods_now = situation.pods_now
     pods = min(max(recent, goal.pods), pods_now.staying)
     drain_max = situation.config.drain_max
-    move = drains.shrink(state.drains, pods_now, pods, drain_max=drain_max)
+    move = removals.shrink(
+        state.drains,
+        pods_now,
+        pods,
+        drain_max=drain_max,
+        deployment=situation.inputs.deployment,
+    )
     if move.replicas < pods_now.replicas:
         reason = Reason.EMPTY if goal.reason is Reason.EMPTY else Reason.SURPLUS
     elif move.drains.marked:
         reason = Reason.PODS_DRAINING
+    elif pods < pods_now.staying and pods_now.removal is Removal.UNKNOWN:
+        reason = Reason.POOL_AT_WORK
     elif goal.pods < pods_now.staying:
         reason = Reason.STABILIZING
     else:
@@ -220,6 +232,9 @@ def _shrink(state: State, situation: _Situation, goal: Goal, recent: int) -> _St
 def _details(situation: _Situation, goal: Goal) -> Mapping[Reason, str]:
     """Return what limits are, and of scheduled work which schedules' fires it has."""
     details, demand = situation.inputs.details, situation.inputs.demand
+    cannot_run = readiness.cannot_run(situation.fleet)
+    if cannot_run:
+        details = {**details, Reason.PODS_CANNOT_RUN: cannot_run}
     if goal.term is not DemandTerm.SCHEDULED or demand is None:
         return details
     fires = fires_within(demand, situation.known.ahead_seconds + TICK_SECONDS)
@@ -252,13 +267,14 @@ def _decision(
     writes = move.replicas != pods_now.replicas and not dry
     if not dry:
         state = replace(state, drains=move.drains)
-    if writes:
+    if writes and pods_now.removal is not Removal.BY_THEMSELVES:
         state = replace(state, writers=_with_write(state.writers, move.replicas, situation))
     if writes and move.replicas > pods_now.replicas:
         state = replace(state, scale_ups=(*state.scale_ups, ScaleUp(now, pods_now.replicas)))
     at_zero = (Reason.EMPTY,) if (move.replicas if writes else pods_now.replicas) == 0 else ()
     dry_run = (Reason.DRY_RUN,) if dry else ()
-    causes = (*dry_run, *guard.all, *step.limited, *at_zero)
+    broken = (Reason.PODS_CANNOT_RUN,) if readiness.cannot_run(situation.fleet) else ()
+    causes = (*dry_run, *guard.all, *broken, *step.limited, *at_zero)
     updated = conditions.updated(state.conditions, causes, now)
     return Decision(
         replicas=step.pods,

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from fairlead_autoscaler.decision.fleet import Fleet, Member
 from fairlead_autoscaler.decision.scale_downs import ScaleDown, settle
 from fairlead_autoscaler.decision.victims import latest_empty, victims
+from fairlead_autoscaler.targets import Removal
 
 MARK_DURATION = timedelta(seconds=60)
 """How long a drain mark holds unless it is renewed, as every tick does."""
@@ -80,10 +81,21 @@ class PoolPods:
     """Pods that have started and are not empty: `replicas` must leave room for each."""
     carrying: frozenset[str]
     """Pods that carry a mark and return to work unless they are marked again."""
+    members: tuple[Member, ...]
+    """All pods but those that are already on their way out."""
+    unseen: int
+    """Workers whose pod is not visible."""
+    removal: Removal
+    """Which pods go when fewer are asked for."""
 
     @property
     def staying(self) -> int:
-        """Pods that would be left if every marked one went."""
+        """Pods that would be left if every marked one went.
+
+        Where any pod may be the one that goes, all of them are marked and most of them stay.
+        """
+        if self.removal is Removal.UNKNOWN:
+            return self.replicas
         return self.replicas - len(self.marked)
 
 
@@ -129,7 +141,9 @@ def observed(
     )
 
 
-def sorted_pods(drains: Drains, fleet: Fleet, now: datetime, replicas: int) -> PoolPods:
+def sorted_pods(
+    drains: Drains, fleet: Fleet, now: datetime, replicas: int, removal: Removal
+) -> PoolPods:
     """Sort the pods by what they do."""
     marked_uids = {each.uid for each in drains.marked}
     staying = [each for each in fleet.members if each.uid not in drains.leaving]
@@ -148,6 +162,9 @@ def sorted_pods(drains: Drains, fleet: Fleet, now: datetime, replicas: int) -> P
         not_started=max(0, replicas - born),
         kept=fleet.unseen + sum(_is_staying(each, now) for each in fleet.members),
         carrying=frozenset(each.uid for each in working if each.is_marked(now)),
+        members=tuple(staying),
+        unseen=fleet.unseen,
+        removal=removal,
     )
 
 
@@ -156,12 +173,23 @@ def grow(drains: Drains, here: PoolPods, pods: int) -> DrainMove:
 
     Marked pods return to work first, then the rest is added.
     """
-    back = latest_empty(here.marked, pods - here.staying)
+    back = _first_back(here, pods - here.staying)
+    if here.removal is Removal.UNKNOWN and len(here.members) > here.replicas:
+        # Some of them are about to be deleted, and none is known to be spared.
+        return moved(drains, here, max(pods, here.replicas))
     added = max(0, pods - here.staying - len(back))
     if pods >= here.replicas:
         # Drop the marks of restarting containers, too: the new worker would inherit them.
         back = tuple(each.uid for each in drains.marked if each.uid not in drains.leaving)
-    return _moved(_unmarked(drains, back), here, here.replicas + added)
+    return moved(unmarked(drains, back), here, here.replicas + added)
+
+
+def _first_back(here: PoolPods, count: int) -> tuple[str, ...]:
+    """Return the pods to return to work: those that would be gone last."""
+    if here.removal is Removal.LAST_FIRST:
+        ordered = sorted(here.marked, key=lambda each: each.pod.ordinal or 0)
+        return tuple(each.uid for each in ordered[: max(0, count)])
+    return latest_empty(here.marked, count)
 
 
 def shrink(drains: Drains, here: PoolPods, pods: int, *, drain_max: timedelta) -> DrainMove:
@@ -185,7 +213,7 @@ def shrink(drains: Drains, here: PoolPods, pods: int, *, drain_max: timedelta) -
     able = [each for each in here.serving if each.uid not in drains.spared_uids]
     chosen = victims(able, excess - unstarted)
     spared = (PodSince(uid, here.now + drain_max) for uid in sorted(slow))
-    drains = replace(_unmarked(drains, slow), spared=(*drains.spared, *spared))
+    drains = replace(unmarked(drains, slow), spared=(*drains.spared, *spared))
     drains = replace(
         drains, marked=(*drains.marked, *(PodSince(uid, here.now) for uid in chosen))
     )
@@ -202,7 +230,7 @@ def shrink(drains: Drains, here: PoolPods, pods: int, *, drain_max: timedelta) -
     # An earlier request may have taken effect unseen: then there are more pods than are
     # requested, and some of the empty ones are already terminating.
     lowered = max(here.replicas - unstarted - len(empty), min(here.replicas, here.kept))
-    return _moved(drains, here, lowered)
+    return moved(drains, here, lowered)
 
 
 def hold(drains: Drains, here: PoolPods) -> DrainMove:
@@ -215,12 +243,14 @@ def _is_staying(member: Member, now: datetime) -> bool:
     return started and not member.is_drained(now)
 
 
-def _unmarked(drains: Drains, uids: Collection[str]) -> Drains:
+def unmarked(drains: Drains, uids: Collection[str]) -> Drains:
+    """Return what is known once these marks are dropped."""
     kept = tuple(each for each in drains.marked if each.uid not in uids)
     return replace(drains, marked=kept)
 
 
-def _moved(drains: Drains, here: PoolPods, replicas: int) -> DrainMove:
+def moved(drains: Drains, here: PoolPods, replicas: int) -> DrainMove:
+    """Return what to write to have these marks and so many replicas."""
     marked = frozenset(each.uid for each in drains.marked)
     return DrainMove(
         replicas=replicas,

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from fairlead_autoscaler.decision.inputs import Inputs
 from fairlead_autoscaler.decision.reasons import Reason
+from fairlead_autoscaler.targets import Removal
 
 BACK_OFF = timedelta(minutes=1)
 BACK_OFF_MAX = timedelta(minutes=10)
@@ -60,8 +61,11 @@ def observed(writers: WriterState, inputs: Inputs) -> WriterState:
 
     A foreign write shows as replicas that are not ours or as an owner that is not us, since
     not every writer leaves a name. A new leader adopts the replicas as found, so that the next
-    foreign write differs. A reading as old as our own last write proves nothing.
+    foreign write differs. A reading as old as our own last write proves nothing. Pods that end
+    by themselves have no replicas that somebody could write.
     """
+    if inputs.deployment.removal is Removal.BY_THEMSELVES:
+        return WriterState()
     written = writers.written
     if written is not None and inputs.write_failed:
         written = _uncertain_write(written)

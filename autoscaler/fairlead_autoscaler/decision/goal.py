@@ -18,9 +18,11 @@ from fairlead_autoscaler.decision.slot_demand import (
     SlotDemand,
     due_within,
     left_seconds,
+    one_pod_each,
     pods_for,
     term_slots,
 )
+from fairlead_autoscaler.targets import Removal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,18 +115,22 @@ def _without_demand(known: PoolHistory, inputs: Inputs) -> Goal:
 def _from_demand(
     known: PoolHistory, inputs: Inputs, demand: Demand, fleet: Fleet, config: Autoscale
 ) -> Goal:
-    slots_per_pod = fleet.slots_per_pod(config.slots)
-    rate = known.arrival_rate.ahead(known.start_seconds) if known.arrival_rate else 0.0
+    ends = inputs.deployment.removal is Removal.BY_THEMSELVES
+    demand = one_pod_each(demand, known.start_seconds) if ends else demand
+    slots_per_pod = 1 if ends else fleet.slots_per_pod(config.slots)
+    # A pod that ends after one job is made for a job that is there; `warm` has some wait.
+    learned = None if ends else known.arrival_rate
+    rate = learned.ahead(known.start_seconds) if learned else 0.0
     left = left_seconds(demand, inputs.now, config)
     situation = DemandInputs(
         now=inputs.now,
         arrival_rate=rate,
         due_jobs=known.arrival_rate.due_jobs if known.arrival_rate else 0.0,
-        rising=known.arrival_rate is not None and known.arrival_rate.rising,
+        rising=learned is not None and learned.rising,
         start_seconds=known.start_seconds,
         ahead_seconds=known.ahead_seconds,
-        serving_slots=fleet.serving_slots(inputs.now),
-        held_slots=fleet.held_slots(inputs.now, max(left, known.start_seconds)),
+        serving_slots=_serving_slots(inputs, fleet),
+        held_slots=_held_slots(inputs, fleet, max(left, known.start_seconds)),
         running=fleet.running,
         slots_max=config.max * slots_per_pod,
     )
@@ -150,6 +156,21 @@ def _from_demand(
         term=asked.term,
         slot_demand=asked,
     )
+
+
+def _serving_slots(inputs: Inputs, fleet: Fleet) -> int:
+    """Return the slots of pods that take jobs; one that ends has one, whatever it says."""
+    if inputs.deployment.removal is Removal.BY_THEMSELVES:
+        working = (each for each in fleet.members if each.worker is not None)
+        return sum(not each.is_marked(inputs.now) for each in working)
+    return fleet.serving_slots(inputs.now)
+
+
+def _held_slots(inputs: Inputs, fleet: Fleet, seconds: float) -> int:
+    """Return the slots that do not come free in time; of a pod that ends, its job's never."""
+    if inputs.deployment.removal is Removal.BY_THEMSELVES:
+        return fleet.running
+    return fleet.held_slots(inputs.now, seconds)
 
 
 def _kept_long_enough(known: PoolHistory, now: datetime, config: Autoscale) -> bool:

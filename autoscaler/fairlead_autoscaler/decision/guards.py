@@ -113,4 +113,5 @@ def _removing(
 def _is_rolling_out(deployment: Deployment) -> bool:
     """Return whether a rollout runs; `updated < replicas` would miss its end."""
     observed = deployment.observed_generation == deployment.generation
-    return not observed or deployment.updated_replicas != deployment.status_replicas
+    updated = deployment.updated_replicas == deployment.status_replicas
+    return not observed or not updated or deployment.is_replacing

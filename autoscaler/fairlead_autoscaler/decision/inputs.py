@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fairlead_autoscaler.decision.reasons import Reason
+from fairlead_autoscaler.targets import Removal, Target
 
 SCHEDULED_WITHIN_SECONDS = (5, 20, 60, 180)
 """The horizons, from now, of the entries of `Demand.scheduled_slot_seconds`."""
@@ -106,6 +107,12 @@ class Pod:
     terminating: bool = False
     unschedulable: bool = False
     """Whether it waits for a node."""
+    name: str = ""
+    problem: str = ""
+    """Why it cannot run, in a sentence; empty: nothing says so."""
+    ordinal: int | None = None
+    """The number at the end of its name, which orders the pods of a StatefulSet; None: it has
+    none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +175,15 @@ class QuotaLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A pool's Deployment; the Kubernetes port reads it and the decision uses it as it is."""
+    """What holds a pool's pods: a Deployment, or what stands in its place.
+
+    The Kubernetes port reads it and the decision uses it as it is.
+    """
 
     name: str
     uid: str
+    target: Target | None = None
+    """Which object it is; None: the Deployment of that name."""
     replicas: int
     """The number of pods asked for."""
     version: str
@@ -186,12 +198,44 @@ class Deployment:
     """0 too where the server does not count them."""
     past_deadline: bool = False
     """Whether a rollout made no progress for as long as it may."""
+    is_replacing: bool = False
+    """Whether pods of an older revision are still to be replaced, by its revisions."""
+    first_ordinal: int = 0
+    """The lowest number of a pod, of a StatefulSet."""
+    failed_at: tuple[float, ...] = ()
+    """When Jobs of the pool failed that are still there, in seconds since 1970, ascending."""
+    removes_one_by_one: bool = False
+    """Whether no pod is removed while one with a lower number is not ready."""
     template: PodTemplate = field(default_factory=PodTemplate)
     owner: str | None = None
     """Who else wrote `replicas` last, by its managed fields; None: we did, or no one else.
 
     The creator of a Deployment with a number in it is not an owner until we have written one.
     """
+
+    @property
+    def address(self) -> str:
+        """What the port calls it."""
+        return self.name if self.target is None else str(self.target)
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+        return self._object.kind
+
+    @property
+    def api_version(self) -> str:
+        """Of its kind, as it names it itself."""
+        return self._object.api_version
+
+    @property
+    def removal(self) -> Removal:
+        """Which of its pods go when fewer are asked for."""
+        return self._object.removal
+
+    @property
+    def _object(self) -> Target:
+        return self.target or Target(name=self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

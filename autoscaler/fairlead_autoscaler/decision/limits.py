@@ -10,6 +10,7 @@
 | quota | as many as the namespace allows, terminating pods included | if not created |
 | starting | none more while that many have not started | no |
 | step | the larger of 8 more and twice as many in 15 s | no |
+| failing Jobs | one at a time while three failed within a minute and no worker is there | no |
 | unschedulable | none more once one has waited for a node 30 s beyond a start delay | no |
 
 Caps win over floors. From zero only the first six apply: the first step may be of any size.
@@ -30,6 +31,10 @@ STEP_FACTOR = 2
 STEP_WITHIN = timedelta(seconds=15)
 NODE_WITHIN = timedelta(seconds=30)
 """A node that is being provisioned for a pod arrives this long after a start delay."""
+
+FAILED_JOBS = 3
+FAILED_WITHIN_SECONDS = 60.0
+"""So many Jobs that failed within so long, while no worker is there: one at a time is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,8 @@ def limited_scale_up(
     if inputs.quota_pods_max is not None:
         fit = inputs.quota_pods_max - fleet.terminating
         caps.append((max(here, fit), Reason.AT_QUOTA))
+    if _jobs_fail(inputs):
+        caps.append((max(here, 1), Reason.JOBS_FAIL))
     if here > 0:
         not_created = max(0, here - len(fleet.members))
         if len(fleet.starting) + not_created >= config.starting_max:
@@ -147,6 +154,13 @@ def limited_scale_up(
         if _finds_no_node(inputs, start_seconds):
             caps.append((here, Reason.PODS_UNSCHEDULABLE))
     return _least(pods, caps)
+
+
+def _jobs_fail(inputs: Inputs) -> bool:
+    """Return whether Jobs failed of late and no worker is there: maybe none can start."""
+    since = inputs.now.timestamp() - FAILED_WITHIN_SECONDS
+    late = sum(each >= since for each in inputs.deployment.failed_at)
+    return late >= FAILED_JOBS and not inputs.workers
 
 
 def _finds_no_node(inputs: Inputs, start_seconds: float) -> bool:

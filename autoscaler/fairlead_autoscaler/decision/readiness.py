@@ -51,6 +51,17 @@ def may_return(
     )
 
 
+def cannot_run(fleet: Fleet) -> str:
+    """Return how many pods cannot run, and why the first of them; empty: none says so."""
+    found = sorted(
+        (each.pod.name, each.pod.problem) for each in fleet.members if each.pod.problem
+    )
+    if not found:
+        return ""
+    name, problem = found[0]
+    return f"{len(found)} of {len(fleet.members)}, such as {name}: {problem}"
+
+
 def _is_lost(member: Member, now: datetime) -> bool:
     """Return whether a pod that was ready is not, without being empty under a mark."""
     empty = member.is_marked(now) and member.worker and member.worker.drained_at

@@ -42,6 +42,8 @@ class Reason(StrEnum):
     """More pods were needed a short time ago."""
     PODS_DRAINING = "PodsDraining"
     """Surplus pods finish what they run."""
+    POOL_AT_WORK = "PoolAtWork"
+    """Any pod may be the one that is deleted, and one of them runs a job."""
     SURPLUS = "Surplus"
     """Pods that were empty or had not started are removed."""
 
@@ -55,6 +57,12 @@ class Reason(StrEnum):
     AT_STEP = "AtStep"
     PODS_UNSCHEDULABLE = "PodsUnschedulable"
     """Added pods have had no node for so long that none is being provisioned."""
+
+    JOBS_FAIL = "JobsFail"
+    """Jobs of the pool fail, and no worker of it is there."""
+
+    PODS_CANNOT_RUN = "PodsCannotRun"
+    """Kubernetes says of pods why they cannot run: a missing Secret, an image, a crash."""
 
     # What forbids adding, removing, or both.
     DATABASE_UNREACHABLE = "DatabaseUnreachable"
@@ -94,6 +102,7 @@ SENTENCES = {
     Reason.EMPTY: "nothing waits, runs or falls due",
     Reason.STABILIZING: "more were needed a short time ago",
     Reason.PODS_DRAINING: "surplus pods finish what they run",
+    Reason.POOL_AT_WORK: "its kind may delete any pod: none is removed while one runs a job",
     Reason.SURPLUS: "pods that were empty, or had not started, are removed",
     Reason.AT_MAX: "max is reached",
     Reason.AT_SCHEDULE_MAX: "a schedule's max is reached",
@@ -103,6 +112,8 @@ SENTENCES = {
     Reason.AT_STARTING_MAX: "startingMax pods have not started yet",
     Reason.AT_STEP: "no more than twice as many, or eight more, are added in 15 s",
     Reason.PODS_UNSCHEDULABLE: "pods that were added find no node",
+    Reason.JOBS_FAIL: "Jobs of the pool fail before a worker is there: one at a time is tried",
+    Reason.PODS_CANNOT_RUN: "pods cannot run",
     Reason.DATABASE_UNREACHABLE: "PostgreSQL does not answer: nothing is changed",
     Reason.DEMAND_AWAITED: "the scheduler has not reported a demand yet: no pod is removed",
     Reason.DEMAND_STALE: "the scheduler's demand is older than 15 s: no pod is removed",

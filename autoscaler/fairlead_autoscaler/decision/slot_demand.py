@@ -13,7 +13,7 @@ jobs are known better than a rate is; but not while the rate rises by more than 
 existing jobs understate the need, and only what the policy would let be busy at once bounds it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil, inf
 
@@ -134,6 +134,21 @@ def term_slots(demand: Demand, situation: DemandInputs, config: Autoscale) -> Sl
             demand.slots_allowed
             if situation.rising
             else min(demand.slots_allowed, demand.slots_useful + steady - load)
+        ),
+    )
+
+
+def one_pod_each(demand: Demand, start_seconds: float) -> Demand:
+    """Return the demand of a pool whose pods run one job each: each takes a start as well."""
+    mean = demand.service_mean or 1.0
+    longer = (mean + start_seconds) / mean
+    return replace(
+        demand,
+        service_mean=mean + start_seconds,
+        work_slot_seconds=demand.work_slot_seconds * longer,
+        scheduled_slot_seconds=tuple(each * longer for each in demand.scheduled_slot_seconds),
+        fires=tuple(
+            each._replace(slot_seconds=each.slot_seconds * longer) for each in demand.fires
         ),
     )
 

@@ -1,6 +1,6 @@
 """The port over the Kubernetes API: watches for what changes, one request for each write.
 
-There is one watch of the workers' pods, one for each pool's Deployment (a right that names its
+There is one watch of the workers' pods, one for each pool's target (a right that names its
 objects permits watching them one by one) and one for each ConfigMap of the policy.
 """
 
@@ -13,16 +13,16 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from fairlead_autoscaler.decision.inputs import ContainerDefaults, Deployment, QuotaLimit
+from fairlead_autoscaler.decision.inputs import ContainerDefaults, QuotaLimit
 from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.kube import convert, models
 from fairlead_autoscaler.kube.client import APPLY, WRITE_SECONDS, Client
 from fairlead_autoscaler.kube.events import Events
+from fairlead_autoscaler.kube.holders import Holders
 from fairlead_autoscaler.kube.leases import Leases
 from fairlead_autoscaler.kube.port import (
     FIELD_OWNER,
     ClusterSnapshot,
-    ConflictError,
     Document,
     Documents,
     Event,
@@ -32,18 +32,13 @@ from fairlead_autoscaler.kube.port import (
     Scale,
     WatchedPod,
 )
-from fairlead_autoscaler.kube.watch import AnyWatch, Mirror, Source, Watch
+from fairlead_autoscaler.kube.watch import AnyWatch, Mirror, Watch
+from fairlead_autoscaler.kube.watching import Watching, labelled, named
+from fairlead_autoscaler.targets import Target
 
-_PODS_WINDOW_SECONDS = 12
-"""Maximum age of the pods when nothing happens to them; a new request each time."""
-_WINDOW_SECONDS = 290
-_SILENCE_SECONDS = 90.0
-"""Beyond a server's bookmarks, which come about once a minute."""
-_MARGIN_SECONDS = 3.0
 _LIST = {"limit": "500"}
 
 W = TypeVar("W", bound=models.Part)
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +48,8 @@ class Names:
     namespace: str
     pods: str
     """The label selector of all workers' pods of the release."""
-    deployments: Mapping[str, str]
-    """The Deployment of each pool."""
+    targets: Mapping[str, Target]
+    """What holds each pool's pods."""
     policy: str | None = None
     """The ConfigMap that people edit; None: neither is read, and no right to it needed."""
     policy_values: str | None = None
@@ -91,29 +86,29 @@ class Cluster:
         self._names = names
         self._stop = Signal()
         self._clock = clock
-        self._on_error = on_error
+        self._watching = Watching(client, clock=clock, stop=self._stop, on_error=on_error)
         space = f"namespaces/{names.namespace}"
         self._maps = f"/api/v1/{space}/configmaps"
-        self._apps = f"/apis/apps/v1/{space}/deployments"
         self._core = f"/api/v1/{space}"
         self._hpas = f"/apis/autoscaling/v2/{space}/horizontalpodautoscalers"
         self._events = Events(client, namespace=names.namespace, identity=names.identity)
         self._leases = Leases(client, namespace=names.namespace, name=names.lease)
-        self._pods = self._watch(
-            Source(
-                path=f"{self._core}/pods",
-                selector=("labelSelector", names.pods),
+        self._pods = self._watching.watch(
+            labelled(
+                f"{self._core}/pods",
+                names.pods,
                 page=models.PODS,
                 line=models.POD,
                 uid=lambda each: each.metadata.uid,
-                window_seconds=_PODS_WINDOW_SECONDS,
-                silence_seconds=_PODS_WINDOW_SECONDS + _MARGIN_SECONDS,
             ),
             Mirror[models.PodObject, WatchedPod](convert.pod),
         )
-        self._deployments = {
-            pool: self._watch_deployment(name) for pool, name in names.deployments.items()
-        }
+        self._holders = Holders(
+            self._watching,
+            targets=names.targets,
+            namespace=names.namespace,
+            selector=names.pods,
+        )
         self._maps_of_policy = {
             name: self._watch_map(name, changed)
             for name in (names.policy, names.policy_values)
@@ -134,16 +129,14 @@ class Cluster:
     def snapshot(self) -> ClusterSnapshot:
         """Return what the watches know; no request."""
         as_of = self._pods.mirror.as_of
-        if as_of is None or any(
-            each.mirror.as_of is None for each in self._deployments.values()
-        ):
-            raise NotSyncedError("pods and Deployments are not known yet")
-        found = {pool: each.mirror.values() for pool, each in self._deployments.items()}
+        if as_of is None or any(each.as_of is None for each in self._holders.watches()):
+            raise NotSyncedError("pods and what holds them are not known yet")
+        found = {pool: self._holders.of(pool) for pool in self._names.targets}
         pods = (each for each in self._pods.mirror.values() if each.pool in found)
         return ClusterSnapshot(
             pods=tuple(sorted(pods, key=lambda pod: pod.name)),
-            deployments={pool: each[0] for pool, each in found.items() if each},
-            missing=tuple(pool for pool, each in found.items() if not each),
+            deployments={pool: each for pool, each in found.items() if each is not None},
+            missing=tuple(pool for pool, each in found.items() if each is None),
             as_of=as_of,
         )
 
@@ -168,32 +161,17 @@ class Cluster:
                 each.mirror.put(read.metadata.uid, read, as_of=self._clock())
         return self.documents()
 
-    def scale(self, name: str) -> Scale:
-        """Request a Deployment's scale."""
-        body = self._client.call("GET", f"{self._apps}/{name}/scale")
-        return convert.scale(models.read(models.SCALE, body))
+    def scale(self, address: str) -> Scale:
+        """Request a target's scale."""
+        return self._holders.scale(address)
 
-    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
-        """Request this number of pods, unless the Deployment is newer than `version`."""
-        try:
-            body = self._client.call(
-                "PATCH",
-                f"{self._apps}/{name}/scale",
-                query={"fieldManager": FIELD_OWNER, "force": "true"},
-                body={
-                    "apiVersion": "autoscaling/v1",
-                    "kind": "Scale",
-                    "metadata": {"name": name, "resourceVersion": version},
-                    "spec": {"replicas": replicas},
-                },
-                content_type=APPLY,
-                seconds=WRITE_SECONDS,
-            )
-        except ConflictError:
-            # The watch may lag by more than a moment: then the next write would fail too.
-            self._refresh(name)
-            raise
-        return convert.scale(models.read(models.SCALE, body))
+    def apply_scale(self, address: str, *, replicas: int, version: str) -> Scale:
+        """Request this number of pods, unless the target is newer than `version`."""
+        return self._holders.apply_scale(address, replicas=replicas, version=version)
+
+    def create_jobs(self, pool: str, *, total: int, may_go_on: Callable[[], bool]) -> None:
+        """Make as many Jobs of a pool as are missing for so many that have not ended."""
+        self._holders.create_jobs(pool, total=total, may_go_on=may_go_on)
 
     def record_event(self, event: Event) -> None:
         """Record an event; the same again within six minutes increments its count."""
@@ -228,13 +206,13 @@ class Cluster:
         return self._leases.create(lease)
 
     def autoscalers(self) -> Mapping[str, tuple[str, ...]]:
-        """Request the HorizontalPodAutoscalers, by the Deployment that they target."""
+        """Request the HorizontalPodAutoscalers, by kind and name of what they target."""
         body = self._client.call("GET", self._hpas, query=_LIST)
         found: dict[str, tuple[str, ...]] = {}
         for each in models.read(models.AUTOSCALERS, body).items:
             target = each.spec.scale_target_ref
-            if target.kind == "Deployment":
-                found[target.name] = (*found.get(target.name, ()), each.metadata.name)
+            key = f"{target.kind}/{target.name}"
+            found[key] = (*found.get(key, ()), each.metadata.name)
         return found
 
     def quotas(self) -> tuple[QuotaLimit, ...]:
@@ -247,76 +225,26 @@ class Cluster:
         body = self._client.call("GET", f"{self._core}/limitranges", query=_LIST)
         return convert.container_defaults(models.read(models.LIMIT_RANGES, body).items)
 
-    def _watch(self, source: Source[W], mirror: Mirror[W, V]) -> Watch[W, V]:
-        return Watch(
-            self._client,
-            source,
-            mirror,
-            clock=self._clock,
-            stop=self._stop,
-            on_error=self._on_error,
-        )
-
-    def _named(
-        self,
-        path: str,
-        name: str,
-        *,
-        page: TypeAdapter[models.ObjectList[W]],
-        line: TypeAdapter[models.WatchEvent[W]],
-        uid: Callable[[W], str],
-    ) -> Source[W]:
-        """Return the source that watches one object by name."""
-        return Source(
-            path=path,
-            selector=("fieldSelector", f"metadata.name={name}"),
-            page=page,
-            line=line,
-            uid=uid,
-            window_seconds=_WINDOW_SECONDS,
-            silence_seconds=_SILENCE_SECONDS,
-        )
-
-    def _watch_deployment(self, name: str) -> Watch[models.DeploymentObject, Deployment]:
-        source = self._named(
-            self._apps,
-            name,
-            page=models.DEPLOYMENTS,
-            line=models.DEPLOYMENT,
-            uid=lambda each: each.metadata.uid,
-        )
-        return self._watch(
-            source, Mirror[models.DeploymentObject, Deployment](convert.deployment)
-        )
-
     def _watch_map(
         self, name: str, changed: Callable[[], None]
     ) -> Watch[models.ConfigMap, Document]:
-        source = self._named(
+        source = named(
             self._maps,
             name,
             page=models.CONFIG_MAPS,
             line=models.CONFIG_MAP,
             uid=lambda each: each.metadata.uid,
         )
-        return self._watch(
+        return self._watching.watch(
             source, Mirror[models.ConfigMap, Document](convert.document, changed)
         )
 
     def _watches(self) -> tuple[AnyWatch, ...]:
-        return (self._pods, *self._deployments.values(), *self._maps_of_policy.values())
-
-    def _refresh(self, name: str) -> None:
-        """Request a Deployment that is newer than its watch has shown."""
-        try:
-            read = self._read(self._apps, name, models.ONE_DEPLOYMENT)
-        except KubeError as error:
-            self._on_error(self._apps, error)
-            return
-        for pool, each in self._names.deployments.items():
-            if each == name:
-                mirror = self._deployments[pool].mirror
-                mirror.put(read.metadata.uid, read, as_of=self._clock())
+        return (
+            self._pods,
+            *self._holders.watches(),
+            *self._maps_of_policy.values(),
+        )
 
     def _read(self, path: str, name: str, adapter: TypeAdapter[W]) -> W:
         return models.read(adapter, self._client.call("GET", f"{path}/{name}"))

@@ -1,7 +1,8 @@
 """Convert models into the port's values."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, cast
 
 from fairlead_autoscaler.decision.inputs import (
     ContainerDefaults,
@@ -13,6 +14,7 @@ from fairlead_autoscaler.decision.inputs import (
 )
 from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.kube import models
+from fairlead_autoscaler.kube.jobs import JobTemplate, SeenJob
 from fairlead_autoscaler.kube.port import (
     AUTHOR,
     DOCUMENT_KEY,
@@ -23,8 +25,23 @@ from fairlead_autoscaler.kube.port import (
     WatchedPod,
 )
 from fairlead_autoscaler.kube.quantities import thousandths
+from fairlead_autoscaler.targets import Removal, Target
+
+if TYPE_CHECKING:
+    from fairlead.jsontext import Json
 
 _ENDED = {"Succeeded", "Failed"}
+_CRASHES = "CrashLoopBackOff"
+_OF_IMAGES = {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"}
+_CANNOT_RUN = {
+    *_OF_IMAGES,
+    _CRASHES,
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+}
+"""Reasons of waiting containers that do not pass by themselves."""
+_SAID_MAX = 300
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _AT_FIRST = timedelta(seconds=1)
 """A kubelet sets `Ready: False` in the second in which it first sees a pod, or the next."""
@@ -57,16 +74,68 @@ def pod(
         or (before is not None and before.was_ready)
         or _lost_readiness(read, ready),
         terminating=read.metadata.deletion_timestamp is not None,
+        problem=problem(read.status),
         unschedulable=placed is not None
         and placed.status == "False"
         and placed.reason == "Unschedulable",
     )
 
 
+def problem(status: models.PodStatus) -> str:
+    """Return why a container of a pod cannot run, in a sentence; empty: nothing says so."""
+    for each in (*status.init_container_statuses, *status.container_statuses):
+        waiting = each.state.waiting
+        if waiting is None or waiting.reason not in _CANNOT_RUN:
+            continue
+        if waiting.reason == _CRASHES:
+            return f"{waiting.reason}: {each.name} {_how_it_ended(each.last_state.terminated)}"
+        what = f" {each.image}" if waiting.reason in _OF_IMAGES else ""
+        said = " ".join(waiting.message.split())[:_SAID_MAX]
+        return f"{waiting.reason}{what}{': ' if said else ''}{said}"
+    return ""
+
+
+def _how_it_ended(terminated: models.TerminatedObject | None) -> str:
+    if terminated is None:
+        return "ends again and again; its log says why"
+    reason = f" ({terminated.reason})" if terminated.reason not in {"", "Error"} else ""
+    return f"ends again and again with code {terminated.exit_code}{reason}; its log says why"
+
+
+def workload(
+    target: Target,
+) -> Callable[[models.WorkloadObject, Deployment | None, float | None], Deployment]:
+    """Return what converts the object of a target."""
+
+    def converted(
+        read: models.WorkloadObject, before: Deployment | None, seen_at: float | None
+    ) -> Deployment:
+        return deployment(read, before, seen_at, target=target)
+
+    return converted
+
+
+def with_scale(read: models.WorkloadObject, scale: models.ScaleObject) -> models.WorkloadObject:
+    """Return an object with the counts of its scale, which knows where the object has them."""
+    spec = read.spec.model_copy(update={"replicas": scale.spec.replicas})
+    status = read.status.model_copy(update={"replicas": scale.status.replicas})
+    version = {"resource_version": scale.metadata.resource_version}
+    metadata = read.metadata.model_copy(update=version)
+    return read.model_copy(update={"metadata": metadata, "spec": spec, "status": status})
+
+
 def deployment(
-    read: models.DeploymentObject, before: Deployment | None, _seen_at: float | None
+    read: models.WorkloadObject,
+    before: Deployment | None,
+    _seen_at: float | None,
+    *,
+    target: Target | None = None,
 ) -> Deployment:
-    """Return a Deployment; an object older than one already read is ignored."""
+    """Return a Deployment or what stands in its place.
+
+    An object older than one already read is ignored. A count that its kind does not have says
+    nothing: it is taken to be as it should.
+    """
     if before is not None and is_older(read.metadata.resource_version, before.version):
         return before
     progress = next(
@@ -75,18 +144,82 @@ def deployment(
     return Deployment(
         name=read.metadata.name,
         uid=read.metadata.uid,
+        target=target,
         replicas=read.spec.replicas,
         version=read.metadata.resource_version,
         generation=read.metadata.generation,
-        observed_generation=read.status.observed_generation,
+        observed_generation=_observed_generation(read, target),
         status_replicas=read.status.replicas,
-        updated_replicas=read.status.updated_replicas,
+        updated_replicas=_updated_replicas(read, target),
         terminating_replicas=read.status.terminating_replicas,
+        is_replacing=_is_replacing(read),
+        first_ordinal=read.spec.ordinals.start,
+        removes_one_by_one=read.spec.pod_management_policy == "OrderedReady",
         past_deadline=progress is not None
         and progress.status == "False"
         and progress.reason == "ProgressDeadlineExceeded",
         template=template(read.spec.template.spec),
         owner=owner(read.metadata),
+    )
+
+
+def _observed_generation(read: models.WorkloadObject, target: Target | None) -> int:
+    observed = read.status.observed_generation
+    if observed is None:
+        return 0 if target is None or target.is_known else read.metadata.generation
+    return observed
+
+
+def _updated_replicas(read: models.WorkloadObject, target: Target | None) -> int:
+    """Return the pods of the newest template.
+
+    A StatefulSet counts pods that terminate among its replicas and not among these, so that of
+    it the revisions say whether a rollout is under way.
+    """
+    if target is not None and target.removal is Removal.LAST_FIRST:
+        return read.status.replicas
+    updated = read.status.updated_replicas
+    if updated is None:
+        return 0 if target is None or target.counts_updated else read.status.replicas
+    return updated
+
+
+def _is_replacing(read: models.WorkloadObject) -> bool:
+    """Return whether pods of an older revision are to be replaced without being told to."""
+    strategy, status = read.spec.update_strategy, read.status
+    is_whole = strategy.type == "RollingUpdate" and not strategy.rolling_update.partition
+    return is_whole and status.current_revision != status.update_revision
+
+
+def job_template(
+    read: models.PodTemplateWhole, _before: JobTemplate | None, _seen_at: float | None
+) -> JobTemplate:
+    """Return what Jobs are made from."""
+    whole = models.PodTemplateObject.model_validate(read.template)
+    return JobTemplate(
+        name=read.metadata.name,
+        uid=read.metadata.uid,
+        version=read.metadata.resource_version,
+        template=cast("Json", read.template),
+        counted=template(whole.spec),
+    )
+
+
+def held_by_jobs(made_from: JobTemplate, target: Target, here: Sequence[SeenJob]) -> Deployment:
+    """Return what holds the pods of a pool of Jobs: so many as have not ended."""
+    active = sum(each.is_active for each in here)
+    return Deployment(
+        name=made_from.name,
+        uid=made_from.uid,
+        target=target,
+        replicas=active,
+        version=made_from.version,
+        generation=0,
+        observed_generation=0,
+        status_replicas=active,
+        updated_replicas=active,
+        template=made_from.counted,
+        failed_at=tuple(sorted(each.failed_at for each in here if each.failed_at is not None)),
     )
 
 
@@ -138,7 +271,7 @@ def is_older(version: str, than: str) -> bool:
 
 
 def scale(read: models.ScaleObject) -> Scale:
-    """Return a Deployment's requested replicas."""
+    """Return an object's requested replicas."""
     return Scale(replicas=read.spec.replicas, version=read.metadata.resource_version)
 
 

@@ -15,7 +15,6 @@ _SAME_WITHIN_SECONDS = 360.0
 """How long a repeat counts as the same event; client-go's value."""
 _KEPT_MAX = 100
 _NOTE_BYTES_MAX = 1024
-_API = {"Deployment": "apps/v1", "ConfigMap": "v1", "Pod": "v1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class Events:
 
     def _new(self, event: Event) -> "Json":
         regarding: Json = {
-            "apiVersion": _API[event.kind],
+            "apiVersion": event.api_version,
             "kind": event.kind,
             "namespace": self._namespace,
             "name": event.name,

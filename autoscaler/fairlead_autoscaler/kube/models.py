@@ -24,6 +24,14 @@ def _nothing_is_empty(value: object) -> object:
     return {} if value is None else value
 
 
+def _part_or_empty(value: object) -> object:
+    return value if issubclass(type(value), dict | BaseModel) else {}
+
+
+def _count_or_none(value: object) -> object:
+    return value if str(value).isdecimal() else None
+
+
 class Part(BaseModel):
     """A part of an object; fields that are not named are ignored."""
 
@@ -101,12 +109,49 @@ class ConditionObject(Part):
 Conditions = Annotated[tuple[ConditionObject, ...], BeforeValidator(lambda value: value or ())]
 
 
+class WaitingObject(Part):
+    """Why a container does not run."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class TerminatedObject(Part):
+    """How a container ended."""
+
+    reason: str = ""
+    exit_code: int = 0
+
+
+class ContainerStates(Part):
+    """What a container does, or did last."""
+
+    waiting: WaitingObject | None = None
+    terminated: TerminatedObject | None = None
+
+
+class ContainerStatus(Part):
+    """A container as the kubelet sees it."""
+
+    name: str = ""
+    image: str = ""
+    state: ContainerStates = Field(default_factory=ContainerStates)
+    last_state: ContainerStates = Field(default_factory=ContainerStates)
+
+
+ContainerStatuses = Annotated[
+    tuple[ContainerStatus, ...], BeforeValidator(lambda value: value or ())
+]
+
+
 class PodStatus(Part):
     """The status that the kubelet reports."""
 
     phase: str = ""
     start_time: datetime | None = None
     conditions: Conditions = ()
+    container_statuses: ContainerStatuses = ()
+    init_container_statuses: ContainerStatuses = ()
 
 
 class PodObject(Part):
@@ -150,29 +195,85 @@ class PodTemplateObject(Part):
     spec: PodSpec = Field(default_factory=PodSpec)
 
 
-class DeploymentSpec(Part):
-    """The requested replicas, and what their pods are made from."""
+class RollingUpdate(Part):
+    """How a StatefulSet replaces its pods."""
+
+    partition: int = 0
+
+
+class UpdateStrategy(Part):
+    """The same, and whether it does so by itself."""
+
+    type: str = "RollingUpdate"
+    rolling_update: Annotated[RollingUpdate, BeforeValidator(_part_or_empty)] = Field(
+        default_factory=RollingUpdate
+    )
+
+
+class Ordinals(Part):
+    """The numbers of a StatefulSet's pods."""
+
+    start: int = 0
+
+
+class WorkloadSpec(Part):
+    """The requested replicas, and what their pods are made from.
+
+    Of a kind that is not known, any of it may be missing.
+    """
 
     replicas: int = 1
-    template: PodTemplateObject = Field(default_factory=PodTemplateObject)
+    template: Annotated[PodTemplateObject, BeforeValidator(_part_or_empty)] = Field(
+        default_factory=PodTemplateObject
+    )
+    update_strategy: Annotated[UpdateStrategy, BeforeValidator(_part_or_empty)] = Field(
+        default_factory=UpdateStrategy
+    )
+    pod_management_policy: str = ""
+    ordinals: Annotated[Ordinals, BeforeValidator(_part_or_empty)] = Field(
+        default_factory=Ordinals
+    )
 
 
-class DeploymentStatus(Part):
+class WorkloadStatus(Part):
     """The observed state."""
 
-    observed_generation: int = 0
+    observed_generation: Annotated[int | None, BeforeValidator(_count_or_none)] = None
+    """A Rollout of Argo has it as text."""
     replicas: int = 0
-    updated_replicas: int = 0
+    updated_replicas: Annotated[int | None, BeforeValidator(_count_or_none)] = None
     terminating_replicas: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
     conditions: Conditions = ()
 
 
-class DeploymentObject(Part):
-    """A Deployment."""
+class WorkloadObject(Part):
+    """A Deployment, a StatefulSet, or another object with a scale."""
 
     metadata: ManagedObjectMeta
-    spec: DeploymentSpec
-    status: DeploymentStatus = Field(default_factory=DeploymentStatus)
+    spec: WorkloadSpec = Field(default_factory=WorkloadSpec)
+    status: WorkloadStatus = Field(default_factory=WorkloadStatus)
+
+
+class PodTemplateWhole(Part):
+    """A PodTemplate: the pod as it is, to be copied."""
+
+    metadata: Meta
+    template: dict[str, object] = Field(default_factory=dict)
+
+
+class JobStatus(Part):
+    """How far a Job is."""
+
+    conditions: Conditions = ()
+
+
+class JobObject(Part):
+    """A Job."""
+
+    metadata: Meta
+    status: JobStatus = Field(default_factory=JobStatus)
 
 
 class ScaleSpec(Part):
@@ -181,11 +282,18 @@ class ScaleSpec(Part):
     replicas: int = 0
 
 
+class ScaleStatus(Part):
+    """The replicas there are."""
+
+    replicas: int = 0
+
+
 class ScaleObject(Part):
-    """The scale of a Deployment."""
+    """The scale of an object."""
 
     metadata: Meta
     spec: ScaleSpec = Field(default_factory=ScaleSpec)
+    status: ScaleStatus = Field(default_factory=ScaleStatus)
 
 
 class ConfigMap(Part):
@@ -332,8 +440,12 @@ class StatusObject(Part):
 
 PODS = TypeAdapter(ObjectList[PodObject])
 POD = TypeAdapter(WatchEvent[PodObject])
-DEPLOYMENTS = TypeAdapter(ObjectList[DeploymentObject])
-DEPLOYMENT = TypeAdapter(WatchEvent[DeploymentObject])
+WORKLOADS = TypeAdapter(ObjectList[WorkloadObject])
+WORKLOAD = TypeAdapter(WatchEvent[WorkloadObject])
+POD_TEMPLATES = TypeAdapter(ObjectList[PodTemplateWhole])
+POD_TEMPLATE = TypeAdapter(WatchEvent[PodTemplateWhole])
+JOBS = TypeAdapter(ObjectList[JobObject])
+JOB = TypeAdapter(WatchEvent[JobObject])
 CONFIG_MAPS = TypeAdapter(ObjectList[ConfigMap])
 CONFIG_MAP = TypeAdapter(WatchEvent[ConfigMap])
 """Pages of lists, and lines of watches."""
@@ -345,7 +457,8 @@ EVENT = TypeAdapter(Bookmark)
 SCALE = TypeAdapter(ScaleObject)
 LEASE = TypeAdapter(LeaseObject)
 ONE_CONFIG_MAP = TypeAdapter(ConfigMap)
-ONE_DEPLOYMENT = TypeAdapter(DeploymentObject)
+ONE_JOB = TypeAdapter(JobObject)
+ONE_WORKLOAD = TypeAdapter(WorkloadObject)
 AUTOSCALERS = TypeAdapter(ObjectList[HorizontalPodAutoscaler])
 QUOTAS = TypeAdapter(ObjectList[Quota])
 LIMIT_RANGES = TypeAdapter(ObjectList[LimitRange])

@@ -1,14 +1,15 @@
 """What the controller may read and write on Kubernetes: one protocol, plain values.
 
 There are no more methods than rights. `snapshot` and `documents` send no request: watches keep
-their answers at hand. Every other method is one request with a time limit. Names are those of
-Deployments; pools are found by the names that the port was created with.
+their answers at hand. Every other method is one request with a time limit, but `create_jobs`:
+one for each. An address is a target's, as `targets` writes it; pools are found by the targets
+that the port was created with.
 
 A request that does not succeed raises a `KubeError`, whose class says whether it may have taken
 effect. Nothing is retried here: the next tick observes again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -82,6 +83,14 @@ class WatchedPod:
     terminating: bool
     unschedulable: bool
     """Whether it waits for a node."""
+    problem: str = ""
+    """Why it cannot run, in a sentence; empty: nothing says so."""
+
+    @property
+    def ordinal(self) -> int | None:
+        """The number at the end of its name; None: there is none."""
+        digits = self.name.rpartition("-")[2]
+        return int(digits) if digits.isascii() and digits.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +102,11 @@ class ClusterSnapshot:
     deployments: Mapping[str, Deployment]
     """By pool."""
     missing: tuple[str, ...]
-    """Pools whose Deployment does not exist."""
+    """Pools whose target does not exist."""
     as_of: float
     """Until when the pods are known to be complete, by the port's clock.
 
-    The Deployments may be older: a write names their version, and is refused if they are.
+    The targets may be older: a write names their version, and is refused if they are.
     """
 
 
@@ -129,18 +138,18 @@ class Documents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """A Deployment's requested replicas."""
+    """A target's requested replicas."""
 
     replicas: int
     version: str
-    """The Deployment's."""
+    """The target's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """An event on one of our objects; on a pod it is our own."""
 
-    kind: Literal["Deployment", "ConfigMap", "Pod"]
+    kind: str
     name: str
     uid: str
     type: Literal["Normal", "Warning"]
@@ -150,6 +159,8 @@ class Event:
     """One word for what was done or tried."""
     note: str
     """A sentence; beyond 1024 bytes it is cut off."""
+    api_version: str = "v1"
+    """Of the object, as it names it itself: `apps/v1`."""
 
 
 class KubePort(Protocol):
@@ -175,18 +186,30 @@ class KubePort(Protocol):
         """Request both ConfigMaps, as a new leader does before it stores a document."""
         ...
 
-    def scale(self, name: str) -> Scale:
-        """Request a Deployment's scale."""
+    def scale(self, address: str) -> Scale:
+        """Request the scale of a target, which is named as `str(Target)` writes it."""
         ...
 
-    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
-        """Request this number of pods, unless the Deployment is newer than `version`.
+    def apply_scale(self, address: str, *, replicas: int, version: str) -> Scale:
+        """Request this number of pods of a target, unless it is newer than `version`.
 
         Server-side apply with force: `replicas` is ours from then on. The same twice is refused
         the second time, as the first created a new version.
 
         Raises:
             ConflictError: It is newer; the watch will show it.
+        """
+        ...
+
+    def create_jobs(self, pool: str, *, total: int, may_go_on: Callable[[], bool]) -> None:
+        """Make as many Jobs of a pool as are missing for so many that have not ended.
+
+        They are counted anew first, so that a repeat makes none twice, whoever made the others.
+
+        Args:
+            pool: A pool whose target is a PodTemplate.
+            total: How many are to be there.
+            may_go_on: Asked before each one is made.
         """
         ...
 
@@ -219,7 +242,7 @@ class KubePort(Protocol):
         ...
 
     def autoscalers(self) -> Mapping[str, tuple[str, ...]]:
-        """Request the HorizontalPodAutoscalers, by the Deployment that they target.
+        """Request the HorizontalPodAutoscalers, by kind and name of what they target.
 
         Raises:
             ForbiddenError: The right to it is optional, and not given.

@@ -47,6 +47,19 @@ class Source(Generic[W]):
     """After how long the server ends the watch, and we open the next."""
     silence_seconds: float
     """After how long without data the connection is given up."""
+    completed: Callable[[W], W] | None = None
+    """Requests what an object does not say itself; None: nothing is missing.
+
+    Called for each object that a list or a watch shows, in the watch's thread.
+    """
+
+    def complete(self, each: W) -> W:
+        """Return an object with all that is to be known of it.
+
+        Raises:
+            KubeError: the request failed.
+        """
+        return each if self.completed is None else self.completed(each)
 
 
 @dataclass(slots=True)
@@ -104,6 +117,11 @@ class AnyWatch(Protocol):
         """What it watches, for people."""
         ...
 
+    @property
+    def as_of(self) -> float | None:
+        """Until when its mirror is known to be complete; None: nothing was shown yet."""
+        ...
+
     def run(self) -> None:
         """Repeat its step until asked to stop."""
         ...
@@ -140,6 +158,11 @@ class Watch(Generic[W, V]):
     def name(self) -> str:
         """The resource and which of its objects."""
         return f"{self._source.path.rpartition('/')[2]} {self._source.selector[1]}"
+
+    @property
+    def as_of(self) -> float | None:
+        """Until when the mirror is known to be complete; None: nothing was shown yet."""
+        return self.mirror.as_of
 
     def run(self) -> None:
         """Repeat the step until asked to stop."""
@@ -183,7 +206,7 @@ class Watch(Generic[W, V]):
         objects: list[tuple[str, W]] = []
         while True:
             page = models.read(source.page, self._client.call("GET", source.path, query=query))
-            objects += ((source.uid(each), each) for each in page.items)
+            objects += ((source.uid(each), source.complete(each)) for each in page.items)
             if not page.metadata.continue_:
                 break
             query["continue"] = page.metadata.continue_
@@ -235,5 +258,6 @@ class Watch(Generic[W, V]):
         if kind == "DELETED":
             self.mirror.remove(self._source.uid(each), as_of=now)
         else:
-            self.mirror.put(self._source.uid(each), each, as_of=now)
+            whole = self._source.complete(each)
+            self.mirror.put(self._source.uid(each), whole, as_of=now)
         return version

@@ -16,6 +16,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from itertools import chain
 from pathlib import Path
 from typing import cast
+from urllib.parse import quote
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 PAUSE_SECONDS = 0.5
@@ -26,6 +27,10 @@ LEADER = 'fairlead_leader{program="autoscaler"} 1.0'
 PLACES = "fairlead_autoscaler_policy_places "
 WRITTEN_TWICE = "the policy is written in two places: the status ConfigMap says where"
 OBSTACLE = 'fairlead_autoscaler_cannot_lead{reason="'
+
+# Reasons of waiting containers that pass by themselves.
+PASSING = {"ContainerCreating", "PodInitializing"}
+OBSTACLES_MAX = 3
 
 Json = dict[str, dict[str, str]]
 
@@ -40,6 +45,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--wait", default="60s", help="how long to wait: 90s, 5m, 2h")
     parser.add_argument("--pods", default="", help="HOST:PORT of the Service of all pods")
     parser.add_argument("--lease", default="", help="NAMESPACE/NAME of the Lease")
+    parser.add_argument("--release", default="", help="NAMESPACE/SELECTOR of its pods")
     parser.add_argument("--api", default="https://kubernetes.default.svc")
     parser.add_argument("--credentials", type=Path, default=Path("/run/fairlead/api"))
     return parser.parse_args()
@@ -112,13 +118,60 @@ def lease_is_renewed(given: argparse.Namespace) -> str:
 
 def lease(given: argparse.Namespace, path: str) -> Json:
     """Read the Lease from the API server."""
+    return cast("Json", asked(given, path))
+
+
+def asked(given: argparse.Namespace, path: str) -> dict[str, object]:
+    """Read something from the API server."""
     token = (given.credentials / "token").read_text("utf-8").strip()
     scheme, _, host = given.api.partition("://")
     server = HTTPConnection(host, timeout=TIMEOUT_SECONDS)
     if scheme == "https":
         trust = ssl.create_default_context(cafile=str(given.credentials / "ca.crt"))
         server = HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=trust)
-    return cast("Json", json.loads(fetched(server, path, {"Authorization": f"Bearer {token}"})))
+    answer = fetched(server, path, {"Authorization": f"Bearer {token}"})
+    return cast("dict[str, object]", json.loads(answer))
+
+
+def pods_of(given: argparse.Namespace) -> list[dict[str, object]]:
+    """Read the release's pods from the API server."""
+    namespace, _, selector = given.release.partition("/")
+    path = f"/api/v1/namespaces/{namespace}/pods?labelSelector={quote(selector)}"
+    return cast("list[dict[str, object]]", asked(given, path)["items"])
+
+
+def statuses(pod: dict[str, object]) -> list[dict[str, Json]]:
+    """Return what a pod says of its containers."""
+    status = cast("dict[str, list[dict[str, Json]]]", pod.get("status", {}))
+    return [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
+
+
+def obstacles(pods: list[dict[str, object]]) -> list[str]:
+    """Return why pods cannot run, a sentence for each."""
+    found = list[str]()
+    for pod in pods:
+        name = cast("dict[str, str]", pod["metadata"])["name"]
+        for each in statuses(pod):
+            waiting = each.get("state", {}).get("waiting") or {}
+            reason = waiting.get("reason", "")
+            if reason and reason not in PASSING:
+                said = " ".join(waiting.get("message", "").split()) or str(each["image"])
+                found.append(f"the pod {name} cannot run: {reason}: {said}")
+    return found
+
+
+def mixed_images(pods: list[dict[str, object]]) -> list[str]:
+    """Return the images that were changed under one tag, a sentence for each."""
+    found = dict[str, set[str]]()
+    for each in chain(*map(statuses, pods)):
+        image, content = str(each.get("image", "")), str(each.get("imageID", ""))
+        if content and "@" not in image:
+            found.setdefault(image, set()).add(content)
+    return [
+        f"pods run {len(contents)} versions of {image}: its tag was moved; give image.digest"
+        for image, contents in sorted(found.items())
+        if len(contents) > 1
+    ]
 
 
 def fetched(server: HTTPConnection, path: str, headers: dict[str, str] | None = None) -> str:
@@ -147,6 +200,15 @@ def checked(check: Callable[[], str], *, until: float) -> str:
         time.sleep(PAUSE_SECONDS)
 
 
+def why(given: argparse.Namespace, missing: NotYetError) -> str:
+    """Return what is missing, behind why a pod cannot run if one says so."""
+    try:
+        found = obstacles(pods_of(given)) if given.release else []
+    except NotYetError:
+        found = []
+    return "; ".join([*found[:OBSTACLES_MAX], str(missing)])
+
+
 def main() -> None:
     """Run the checks that the arguments name."""
     given = arguments()
@@ -156,8 +218,10 @@ def main() -> None:
             sys.stdout.write(checked(lambda: pods_answer(given.pods), until=until) + "\n")
         if given.lease:
             sys.stdout.write(checked(lambda: release_is_led(given), until=until) + "\n")
+        if given.release:
+            sys.stdout.writelines(f"{each}\n" for each in mixed_images(pods_of(given)))
     except NotYetError as missing:
-        sys.exit(f"fairlead: {missing}")
+        sys.exit(f"fairlead: {why(given, missing)}")
 
 
 main()

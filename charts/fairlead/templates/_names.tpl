@@ -28,7 +28,22 @@
 {{- printf "%s-%s" (include "fairlead.fullname" (first .) | trunc $room | trimSuffix "-") $suffix -}}
 {{- end -}}
 
-{{/* The name of a pool's Deployment: (list context pool). */}}
+{{/* What holds a pool's pods, as the autoscaler takes it: (list context name pool). */}}
+{{- define "fairlead.poolTarget" -}}
+{{- $it := last . -}}
+{{- $named := include "fairlead.poolDeployment" (list (first .) (index . 1)) -}}
+{{- if $it.target -}}
+{{- $it.target -}}
+{{- else if eq $it.kind "StatefulSet" -}}
+statefulsets.v1.apps/{{ $named }}
+{{- else if eq $it.kind "Job" -}}
+podtemplates.v1/{{ $named }}
+{{- else -}}
+{{- $named -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of a pool's Deployment, or of what the chart renders in its place: (list context pool). */}}
 {{- define "fairlead.poolDeployment" -}}
 {{- include "fairlead.named" (list (first .) (printf "worker-%s" (last .))) -}}
 {{- end -}}

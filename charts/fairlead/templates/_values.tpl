@@ -11,6 +11,9 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- $it = mergeOverwrite $it $said -}}
 {{- end -}}
 {{- end -}}
+{{- if eq $it.kind "Job" -}}
+{{- $it = mergeOverwrite $it (dict "concurrency" 1 "processes" 1) -}}
+{{- end -}}
 {{- toJson $it -}}
 {{- end -}}
 
@@ -42,6 +45,22 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 - name: FAIRLEAD_{{ $name | snakecase | upper }}
   value: {{ include "fairlead.text" $value | quote }}
 {{- end }}
+{{- end -}}
+
+{{/* Refuse what a pool's kind cannot be: (list context name pool). */}}
+{{- define "fairlead.validateKind" -}}
+{{- $pool := last . -}}
+{{- $name := index . 1 -}}
+{{- $enabled := (first .).Values.autoscaler.enabled -}}
+{{- if and (eq $pool.kind "Job") (not $enabled) -}}
+{{- fail (printf "workerPools.%s.kind=Job has no pods without the autoscaler, which makes a Job for each job: set autoscaler.enabled=true, or kind=Deployment" $name) -}}
+{{- end -}}
+{{- if and $pool.target (ne $pool.kind "Deployment") -}}
+{{- fail (printf "workerPools.%s has target and kind=%s: what target names holds the pods, so remove kind" $name $pool.kind) -}}
+{{- end -}}
+{{- if and $pool.volumeClaimTemplates (ne $pool.kind "StatefulSet") -}}
+{{- fail (printf "workerPools.%s.volumeClaimTemplates has no effect with kind=%s: set kind=StatefulSet" $name $pool.kind) -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Refuse wrong values that a schema cannot detect. */}}
@@ -92,6 +111,7 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- end -}}
 {{- end -}}
 {{- include "fairlead.validateScale" (list $ $name $pool) -}}
+{{- include "fairlead.validateKind" (list $ $name $pool) -}}
 {{- include "fairlead.validateStrategy" (list (printf "workerPools.%s" $name) $pool.strategy) -}}
 {{- end -}}
 {{- end -}}

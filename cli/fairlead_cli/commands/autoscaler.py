@@ -13,6 +13,7 @@ from fairlead_cli.session import session
 
 if TYPE_CHECKING:
     from fairlead_autoscaler.kube.port import KubePort
+    from fairlead_autoscaler.targets import Target
 
 app = typer.Typer(
     help="Show how many pods each pool has, and why. Without a command: a line for each pool."
@@ -96,24 +97,26 @@ def adopt(
         settings = AutoscalerSettings()
     except ValidationError as error:
         raise CommandError(explained(error)) from None
-    if not settings.deployments:
-        said = "FAIRLEAD_POOL_DEPLOYMENTS names no Deployment: run it in the autoscaler's pod"
-        raise CommandError(f"{said}, or set it to pool=deployment")
+    if not settings.targets:
+        said = "FAIRLEAD_POOL_TARGETS names no target: run it in the autoscaler's pod"
+        raise CommandError(f"{said}, or set it to pool=target")
     try:
         tell_adopted(
-            adopted(_cluster(settings.namespace, kubeconfig), settings.deployments),
+            adopted(_cluster(settings.namespace, kubeconfig), settings.targets),
             as_json=as_json,
         )
     except KubeError as error:
         raise CommandError(str(error)) from None
 
 
-def adopted(port: "KubePort", deployments: Mapping[str, str]) -> Iterator[Row]:
-    """Write what is asked of each Deployment once more, as ours, and yield that."""
-    for pool, name in deployments.items():
-        seen = port.scale(name)
-        port.apply_scale(name, replicas=seen.replicas, version=seen.version)
-        yield {"pool": pool, "deployment": name, "pods": seen.replicas}
+def adopted(port: "KubePort", targets: "Mapping[str, Target]") -> Iterator[Row]:
+    """Write what is asked of each target once more, as ours, and yield that."""
+    for pool, target in targets.items():
+        if target.has_scale:
+            address = str(target)
+            seen = port.scale(address)
+            port.apply_scale(address, replicas=seen.replicas, version=seen.version)
+            yield {"pool": pool, "target": address, "pods": seen.replicas}
 
 
 def tell_adopted(pools: Iterable[Row], *, as_json: bool) -> None:
@@ -123,7 +126,7 @@ def tell_adopted(pools: Iterable[Row], *, as_json: bool) -> None:
         return
     for each in pools:
         pods = "1 pod" if each["pods"] == 1 else f"{each['pods']:,} pods"
-        typer.echo(formats.printable(f"{each['pool']}: {each['deployment']} keeps its {pods}"))
+        typer.echo(formats.printable(f"{each['pool']}: {each['target']} keeps its {pods}"))
 
 
 def _cluster(namespace: str, kubeconfig: str | None) -> "KubePort":
@@ -134,7 +137,7 @@ def _cluster(namespace: str, kubeconfig: str | None) -> "KubePort":
     names = Names(
         namespace=namespace or found,
         pods="",
-        deployments={},
+        targets={},
         status="",
         lease="",
         identity="fairlead autoscaler adopt",

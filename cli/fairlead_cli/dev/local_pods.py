@@ -139,21 +139,26 @@ class LocalPods:
                 as_of=self._as_of,
             )
 
-    def scale(self, name: str) -> Scale:
+    def scale(self, address: str) -> Scale:
         """Return how many pods are asked for."""
         with self._turn:
-            self._known(name)
+            self._known(address)
             return Scale(replicas=self._replicas, version=str(self._version))
 
-    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
+    def apply_scale(self, address: str, *, replicas: int, version: str) -> Scale:
         """Ask for so many pods; `settle` comes to them."""
         with self._turn:
-            self._known(name)
+            self._known(address)
             if version != str(self._version):
-                raise ConflictError(f"{name} is at {self._version}, not at {version}")
+                raise ConflictError(f"{address} is at {self._version}, not at {version}")
             self._version += 1
             self._replicas = replicas
             return Scale(replicas=replicas, version=str(self._version))
+
+    def create_jobs(self, pool: str, *, total: int, may_go_on: Callable[[], bool]) -> None:
+        """Raise: workers on one machine are no Jobs."""
+        del total, may_go_on
+        raise NotFoundError(f"the pool {pool} has no Jobs on one machine")
 
     def documents(self) -> Documents:
         """Return none: the policy is in the database."""

@@ -25,6 +25,7 @@ from fairlead_autoscaler.controller.database import Database
 from fairlead_autoscaler.controller.options import Options
 from fairlead_autoscaler.metrics.registry import Metrics
 from fairlead_autoscaler.service import serve
+from fairlead_autoscaler.targets import Target
 from fairlead_cli.dev.local_pods import LocalPods, SoleLeader
 from fairlead_cli.dev.worker_count import POOL, with_autoscale
 
@@ -80,7 +81,7 @@ class Scaling:
                 leaving.callback(database.close)
                 options = Options(
                     holder=f"local:{os.getpid()}",
-                    deployments={POOL: self._pods.name},
+                    targets={POOL: Target(name=self._pods.name)},
                     refresh_seconds=_TICK_SECONDS,
                 )
                 serve(

@@ -28,7 +28,7 @@ _OWN = {
     *("database_url", "database_url_file", "database_direct", "health_port", "health_host"),
     *("database_password_command", "database_password_seconds"),
     *("app", "pool", "concurrency", "processes", "grace_seconds", "until_empty", "jobs"),
-    *("pod_name", "pod_uid", "worker_name", "namespace", "pod_selector", "pool_deployments"),
+    *("pod_name", "pod_uid", "worker_name", "namespace", "pod_selector", "pool_targets"),
     *("lease_name", "status_configmap", "policy_configmap", "policy_values_configmap"),
     *("policy_source", "autoscaler_enabled", "read_autoscalers", "read_quotas"),
     *("metrics_wait_bounds", "release"),

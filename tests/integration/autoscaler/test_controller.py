@@ -8,7 +8,7 @@ import yaml
 from fairlead import policy_storage
 from fairlead_autoscaler.controller.options import Options
 from fairlead_autoscaler.kube.port import BusyError, KubeError, UnreachableError
-from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene
+from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene, targets_of
 
 
 def test_a_pool_at_zero_gets_the_pods_that_its_work_needs(scene: Scene) -> None:
@@ -155,7 +155,7 @@ def test_the_documents_of_configmaps_are_stored(scene: Scene) -> None:
     """What people edit goes before what the chart rendered, once it is not empty."""
     scene.options = Options(
         holder="me",
-        deployments={POOL: DEPLOYMENT},
+        targets=targets_of({POOL: DEPLOYMENT}),
         syncs_policy=True,
         policy_location="the ConfigMap p",
     )
@@ -174,7 +174,9 @@ def test_the_documents_of_configmaps_are_stored(scene: Scene) -> None:
 
 def test_a_bad_document_changes_nothing_and_is_reported(scene: Scene) -> None:
     """The last good one stays in force, and the status says what is wrong."""
-    scene.options = Options(holder="me", deployments={POOL: DEPLOYMENT}, syncs_policy=True)
+    scene.options = Options(
+        holder="me", targets=targets_of({POOL: DEPLOYMENT}), syncs_policy=True
+    )
     scene.controller = scene.another()
     scene.kube.edit(values=POLICY)
     scene.step()

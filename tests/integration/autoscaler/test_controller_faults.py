@@ -19,7 +19,7 @@ from fairlead_autoscaler.controller.database import CALL_SECONDS, Deposed, Drain
 from fairlead_autoscaler.controller.options import Options
 from fairlead_autoscaler.kube.port import Scale, UnreachableError
 from tests.conftest import Background, Connect
-from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene
+from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene, targets_of
 from tests.support.logged import Lines
 from tests.support.waiting import until
 
@@ -35,9 +35,9 @@ def replaced(scene: Scene, monkeypatch: pytest.MonkeyPatch, before: Callable[[],
     """Let something happen just before `replicas` is written."""
     write = scene.kube.apply_scale
 
-    def apply_scale(name: str, *, replicas: int, version: str) -> Scale:
+    def apply_scale(address: str, *, replicas: int, version: str) -> Scale:
         before()
-        return write(name, replicas=replicas, version=version)
+        return write(address, replicas=replicas, version=version)
 
     monkeypatch.setattr(scene.kube, "apply_scale", apply_scale)
 
@@ -96,7 +96,7 @@ def test_a_deployment_that_goes_during_the_step_ends_no_controller(
 def syncs_policy(scene: Scene, *, deployments: dict[str, str] | None = None) -> None:
     """Have the controller follow the ConfigMaps of the policy."""
     scene.options = Options(
-        holder="me", deployments=deployments or {POOL: DEPLOYMENT}, syncs_policy=True
+        holder="me", targets=targets_of(deployments or {POOL: DEPLOYMENT}), syncs_policy=True
     )
     scene.controller = scene.another()
 
@@ -108,7 +108,7 @@ def test_a_write_that_hangs_leaves_the_other_pools_to_the_next_step(
     policy_storage.store(scene.db, TWO)
     scene.kube.add_pool("second", name="release-worker-second")
     scene.options = Options(
-        holder="me", deployments={POOL: DEPLOYMENT, "second": "release-worker-second"}
+        holder="me", targets=targets_of({POOL: DEPLOYMENT, "second": "release-worker-second"})
     )
     scene.controller = scene.another()
 
@@ -131,7 +131,7 @@ def test_steps_that_are_cut_short_again_are_logged_once_a_minute(
     policy_storage.store(scene.db, TWO)
     scene.kube.add_pool("second", name="release-worker-second")
     scene.options = replace(
-        scene.options, deployments={POOL: DEPLOYMENT, "second": "release-worker-second"}
+        scene.options, targets=targets_of({POOL: DEPLOYMENT, "second": "release-worker-second"})
     )
     scene.controller = scene.another()
 
@@ -285,7 +285,7 @@ def test_a_step_asks_the_database_once_for_all_pools(scene: Scene, tmp_path: Pat
     policy_storage.store(scene.db, TWO)
     scene.kube.add_pool("second", name="release-worker-second")
     scene.options = Options(
-        holder="me", deployments={POOL: DEPLOYMENT, "second": "release-worker-second"}
+        holder="me", targets=targets_of({POOL: DEPLOYMENT, "second": "release-worker-second"})
     )
     scene.controller = scene.another()
     scene.need(slots=40, work=400.0)

@@ -8,7 +8,7 @@ from fairlead import policy_storage
 from fairlead_autoscaler.controller.options import Options
 from fairlead_autoscaler.decision.inputs import PodTemplate, QuotaLimit, Resources
 from fairlead_autoscaler.kube.port import ForbiddenError, UnreachableError
-from tests.support.controlling import DEPLOYMENT, POOL, Scene
+from tests.support.controlling import DEPLOYMENT, POOL, Scene, targets_of
 
 TWO = """
 pools:
@@ -112,7 +112,7 @@ def test_pools_share_what_the_quota_leaves(asking: Scene) -> None:
     names = {"first": "release-worker-first", "second": "release-worker-second"}
     for pool, name in names.items():
         asking.kube.add_pool(pool, name=name)
-    asking.options = Options(holder="me", deployments=names, reads_quotas=True)
+    asking.options = Options(holder="me", targets=targets_of(names), reads_quotas=True)
     asking.controller = asking.another()
     asking.kube.quota = 5
     asking.step(3)
@@ -132,7 +132,7 @@ def test_another_autoscaler_is_named_within_a_minute(asking: Scene) -> None:
     """The pool is left to it."""
     wants(asking)
     before = asking.replicas
-    asking.kube.targets[DEPLOYMENT] = ("hpa",)
+    asking.kube.targets[f"Deployment/{DEPLOYMENT}"] = ("hpa",)
     asking.need(slots=0)
     asking.step(13)
 

@@ -7,7 +7,7 @@ import yaml
 
 from fairlead import policy_storage
 from fairlead_autoscaler.controller.options import Options
-from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene
+from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene, targets_of
 
 PLACES = "fairlead_autoscaler_policy_places"
 REPLACES = (
@@ -25,7 +25,7 @@ def edited(scene: Scene) -> Scene:
     """Return a scene whose policy comes from ConfigMaps; a live one may ask for 30 pods."""
     scene.options = Options(
         holder="me",
-        deployments={POOL: DEPLOYMENT},
+        targets=targets_of({POOL: DEPLOYMENT}),
         syncs_policy=True,
         policy_edited="policy",
         policy_bounds={"*": 30},

@@ -16,6 +16,7 @@ from fairlead_cli.commands import top
 from fairlead_cli.commands.autoscaler import adopted, tell_adopted
 from tests.integration.conftest import Fairlead
 from tests.support import autoscaling as looks
+from tests.support.controlling import targets_of
 from tests.support.kubernetes.fake import FakeKube
 
 
@@ -95,7 +96,7 @@ def test_pods_are_adopted_as_they_are(capsys: pytest.CaptureFixture[str]) -> Non
     kube = FakeKube()
     kube.add_pool("default", replicas=7, name="shop-worker")
     kube.intrude("default", 7, owner="helm")
-    pools = {"default": "shop-worker"}
+    pools = targets_of({"default": "shop-worker"})
     tell_adopted(adopted(kube, pools), as_json=False)
 
     assert 7 == kube.deployments["default"].replicas
@@ -104,5 +105,5 @@ def test_pods_are_adopted_as_they_are(capsys: pytest.CaptureFixture[str]) -> Non
 
     tell_adopted(adopted(kube, pools), as_json=True)
 
-    expected = [{"pool": "default", "deployment": "shop-worker", "pods": 7}]
+    expected = [{"pool": "default", "target": "shop-worker", "pods": 7}]
     assert expected == json.loads(capsys.readouterr().out)

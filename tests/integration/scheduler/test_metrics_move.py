@@ -28,7 +28,7 @@ from tests.chaos.fleet import Fleet
 from tests.conftest import Connect
 from tests.support import tree
 from tests.support.children import register
-from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene
+from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene, targets_of
 from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
 from tests.support.moving import Movements, page_of
@@ -316,7 +316,9 @@ def test_what_moves_elsewhere_is_looked_at_there() -> None:
 
 def test_every_series_of_a_controller_moves(scene: Scene) -> None:
     """Up, down, beyond the most, faults, silence, a switch."""
-    scene.options = Options(holder="me", deployments={POOL: DEPLOYMENT}, syncs_policy=True)
+    scene.options = Options(
+        holder="me", targets=targets_of({POOL: DEPLOYMENT}), syncs_policy=True
+    )
     scene.controller = scene.another()
     moved = Movements(autoscaler.SERIES, lambda: page_of(scene.metrics.registry))
     steps: tuple[tuple[Callable[[Scene], None], tuple[Series, ...]], ...] = (

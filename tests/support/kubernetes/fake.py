@@ -167,23 +167,31 @@ class FakeKube:
         self._called("read_documents")
         return self.policy
 
-    def scale(self, name: str) -> Scale:
+    def scale(self, address: str) -> Scale:
         """Return what a Deployment is asked for."""
         self._called("scale")
-        deployment = self.deployments[self._pool(name)]
+        deployment = self.deployments[self._pool(address)]
         return Scale(replicas=deployment.replicas, version=deployment.version)
 
-    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
+    def apply_scale(self, address: str, *, replicas: int, version: str) -> Scale:
         """Ask for so many pods."""
         self._called("apply_scale")
-        pool = self._pool(name)
+        pool = self._pool(address)
         deployment = self.deployments[pool]
         if deployment.version != version:
-            raise ConflictError(f"{name} is at {deployment.version}, not at {version}")
+            raise ConflictError(f"{address} is at {deployment.version}, not at {version}")
         self.deployments[pool] = replace(
             deployment, replicas=replicas, owner=None, version=self._next()
         )
         return Scale(replicas=replicas, version=self.deployments[pool].version)
+
+    def create_jobs(self, pool: str, *, total: int, may_go_on: Callable[[], bool]) -> None:
+        """Make the Jobs that are missing; `settle` makes their pods."""
+        self._called("create_jobs")
+        if may_go_on():
+            deployment = self.deployments[pool]
+            more = max(total, deployment.replicas)
+            self.deployments[pool] = replace(deployment, replicas=more)
 
     def record_event(self, event: Event) -> None:
         """Record an event."""
@@ -246,11 +254,11 @@ class FakeKube:
         if self._faults[method]:
             raise self._faults[method].pop(0)
 
-    def _pool(self, name: str) -> str:
+    def _pool(self, address: str) -> str:
         for pool, each in self.deployments.items():
-            if each.name == name:
+            if each.address == address:
                 return pool
-        raise NotFoundError(f"there is no Deployment {name}")
+        raise NotFoundError(f"there is no {address}")
 
     def _next(self) -> str:
         self._version += 1

@@ -7,6 +7,7 @@ from typing import cast
 from fairlead_autoscaler.kube.adapter import Cluster, Names
 from fairlead_autoscaler.kube.client import Client
 from fairlead_autoscaler.kube.port import NotSyncedError
+from fairlead_autoscaler.targets import Target
 from tests.support.kubernetes import objects
 from tests.support.kubernetes.objects import NAMESPACE, SELECTOR, Object
 from tests.support.waiting import until
@@ -27,7 +28,7 @@ POLICY_VALUES = "release-policy-values"
 NAMES = Names(
     namespace=NAMESPACE,
     pods=",".join(f"{key}={value}" for key, value in SELECTOR.items()),
-    deployments={"default": WORKERS},
+    targets={"default": Target(name=WORKERS)},
     policy=POLICY,
     policy_values=POLICY_VALUES,
     status="release-status",

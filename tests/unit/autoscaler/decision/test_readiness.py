@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fairlead_autoscaler import status
 from fairlead_autoscaler.decision.decide import decide
 from fairlead_autoscaler.decision.inputs import Inputs
 from fairlead_autoscaler.decision.reasons import Reason
@@ -102,3 +103,18 @@ def test_a_pod_that_is_empty_under_its_mark_is_not_lost() -> None:
 
     assert () == cluster.state.lost
     assert 1 == cluster.inputs.deployment.replicas
+
+
+def test_pods_that_cannot_run_are_said_in_one_sentence() -> None:
+    """As a condition, so that an event says it once, and beside whatever else is said."""
+    seen = look(2)
+    broken = replace(
+        seen.pods[1], ready=False, was_ready=False, name="w-2", problem="ErrImagePull x:1"
+    )
+    inputs = replace(seen, pods=(seen.pods[0], broken), workers=seen.workers[:1])
+    found = decide(State(), inputs, pool(min=2))
+
+    said = "pods cannot run: 1 of 2, such as w-2: ErrImagePull x:1"
+    assert said == status.pool_status(found, inputs, pool(min=2))["problem"]
+    limited = next(each for each in found.conditions if "Limited" in each.condition)
+    assert Reason.PODS_CANNOT_RUN is limited.reason

@@ -9,6 +9,7 @@ from fairlead_autoscaler.decision.inputs import QuotaLimit, Scope
 from fairlead_autoscaler.kube import convert, models
 from fairlead_autoscaler.kube.events import micro_time, truncate
 from fairlead_autoscaler.kube.port import FIELD_OWNER
+from fairlead_autoscaler.targets import parsed
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -128,7 +129,7 @@ def test_a_pod_that_waits_for_a_node_is_unschedulable() -> None:
 def test_a_rollout_that_made_no_progress_is_past_its_deadline() -> None:
     """`RolloutStuck` after the progress deadline."""
     condition = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
-    read = models.DeploymentObject.model_validate(
+    read = models.WorkloadObject.model_validate(
         {"metadata": {"name": "d"}, "spec": {}, "status": {"conditions": [condition]}}
     )
 
@@ -180,7 +181,7 @@ def test_the_limits_of_quotas_are_read_with_their_scopes() -> None:
 def test_a_watch_that_is_behind_shows_nothing_older() -> None:
     """Who asked for the object knows it newer than its watch does, for a moment."""
     newer, older = (
-        models.DeploymentObject.model_validate(
+        models.WorkloadObject.model_validate(
             {
                 "metadata": {"name": "d", "uid": "u", "resourceVersion": version},
                 "spec": {"replicas": replicas},
@@ -224,3 +225,77 @@ def test_who_wrote_the_policy_is_who_owns_its_key() -> None:
     read = models.ConfigMap.model_validate({"metadata": {"managedFields": entries}})
 
     assert ("kubectl-edit", "argocd") == convert.document(read, None, None).writers
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ({"state": {"running": {}}}, ""),
+        ({"state": {"waiting": {"reason": "ContainerCreating"}}}, ""),
+        (
+            {
+                "state": {
+                    "waiting": {
+                        "reason": "CreateContainerConfigError",
+                        "message": 'secret "db" not found',
+                    }
+                }
+            },
+            'CreateContainerConfigError: secret "db" not found',
+        ),
+        (
+            {"image": "r.dev/app:1", "state": {"waiting": {"reason": "ImagePullBackOff"}}},
+            "ImagePullBackOff r.dev/app:1",
+        ),
+        (
+            {
+                "name": "worker",
+                "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m"}},
+                "lastState": {"terminated": {"exitCode": 2, "reason": "Error"}},
+            },
+            "CrashLoopBackOff: worker ends again and again with code 2; its log says why",
+        ),
+    ],
+)
+def test_a_pod_says_in_a_sentence_why_it_cannot_run(status: dict[str, Json], said: str) -> None:
+    """What passes by itself is nothing to say."""
+    read = models.PodStatus.model_validate({"containerStatuses": [status]})
+
+    assert said == convert.problem(read)
+
+
+def rolling(target: str, **said: Json) -> tuple[bool, bool]:
+    """Return whether an object of a kind is at an older revision, and whether pods are."""
+    read = models.WorkloadObject.model_validate(
+        {
+            "metadata": {"name": "w", "generation": 2},
+            "spec": {"replicas": 3},
+            "status": {"observedGeneration": 2, "replicas": 3, **said},
+        }
+    )
+    made = convert.deployment(read, None, None, target=parsed(target))
+    pods = made.updated_replicas != made.status_replicas or made.is_replacing
+    return made.observed_generation != made.generation, pods
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "expected"),
+    [
+        ("w", {"updatedReplicas": 3}, (False, False)),
+        ("w", {}, (False, True)),
+        ("rollouts.v1alpha1.argoproj.io/w", {"observedGeneration": "2"}, (False, True)),
+        ("statefulsets.v1.apps/w", {"updatedReplicas": 2}, (False, False)),
+        (
+            "statefulsets.v1.apps/w",
+            {"currentRevision": "a", "updateRevision": "b", "updatedReplicas": 3},
+            (False, True),
+        ),
+        ("replicasets.v1.apps/w", {}, (False, False)),
+        ("fleets.v1.x.dev/w", {"observedGeneration": "soon"}, (False, False)),
+    ],
+)
+def test_a_rollout_is_told_by_what_each_kind_says(
+    target: str, said: dict[str, Json], expected: tuple[bool, bool]
+) -> None:
+    """A StatefulSet whose pod terminates counts fewer updated ones, and rolls out nothing."""
+    assert expected == rolling(target, **said)

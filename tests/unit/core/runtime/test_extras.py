@@ -90,7 +90,7 @@ def test_a_command_that_needs_another_extra_says_so(
     """With the extra `cli` alone, most commands work."""
     policy = tmp_path / "policy.yaml"
     policy.write_text("rules: [{when: hour > 5, hold: true}]\n")
-    monkeypatch.setenv("FAIRLEAD_POOL_DEPLOYMENTS", "default=workers")
+    monkeypatch.setenv("FAIRLEAD_POOL_TARGETS", "default=workers")
     monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://nowhere.invalid/")
     given = [str(policy) if word == "POLICY" else word for word in words]
 

@@ -1,0 +1,99 @@
+"""A StatefulSet and one Job for each job: they grow, and no pod goes under a job."""
+
+from typing import cast
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.cluster.conftest import VALUES as TRIAL
+from tests.support import cluster, jobs
+from tests.support.chart import Object, at
+from tests.support.cluster import NAMED, Release
+from tests.support.waiting import until
+
+if why := cluster.missing():
+    pytest.skip(why, allow_module_level=True)
+
+pytestmark = pytest.mark.timeout(cluster.TIMEOUT_SECONDS)
+
+SCALED: Object = {
+    "objective": "30s",
+    "min": 0,
+    "max": 4,
+    "stabilization": "5s",
+    "keep": "5s",
+}
+POOLS: Object = {
+    "default": {"autoscale": {**SCALED, "max": 1}},
+    "set": {"kind": "StatefulSet", "concurrency": 2, "autoscale": SCALED},
+    "each": {"kind": "Job", "autoscale": {**SCALED, "max": 8}},
+}
+VALUES: Object = {
+    **TRIAL,
+    **cluster.values(POOLS),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(release: Release) -> None:
+    """Install the release that the tests go on with."""
+    release.install(VALUES)
+
+
+def replicas(release: Release) -> int:
+    """Return how many pods the StatefulSet is asked for."""
+    found = release.got("statefulset", f"{NAMED}-worker-set")
+    return cast("int", at(found, "spec", "replicas"))
+
+
+def job_objects(release: Release) -> list[Object]:
+    """Return the Jobs of the pool that runs one for each job."""
+    return cast("list[Object]", release.got("jobs", "--selector=fairlead/pool=each")["items"])
+
+
+def test_a_statefulset_grows_and_shrinks_without_an_attempt_lost(
+    release: Release, db: Connection[TupleRow]
+) -> None:
+    """A long job keeps the pods below its own; short ones end everywhere."""
+    long = jobs.inserted(db, 6, seconds=20, queue="set")
+    long.await_running(5)
+    assert replicas(release) > 1
+
+    ended = long.await_end()
+    until(lambda: replicas(release) == 0, what="no pod any more", seconds=120)
+
+    assert (1, 0) == (ended.attempts, ended.losses)
+
+
+def test_a_hundred_jobs_get_a_pod_each(release: Release, db: Connection[TupleRow]) -> None:
+    """Eight at a time, each pod once, and none is left."""
+    hundred = jobs.inserted(db, 100, seconds=0.5, queue="each")
+
+    ended = hundred.await_end(seconds=600)
+
+    assert (1, 0) == (ended.attempts, ended.losses)
+    until(
+        lambda: not any(at(each, "status", "active") for each in job_objects(release)),
+        what="the end of every Job",
+        seconds=120,
+    )
+    made = job_objects(release)
+    assert 100 <= len(made) <= 120
+    assert not any(at(each, "status", "failed") for each in made)
+
+
+def test_an_image_that_cannot_be_pulled_is_said_in_one_sentence(release: Release) -> None:
+    """By the status, while the pods of before go on."""
+    broken: Object = {"image": {"repository": "nowhere.invalid/app", "tag": "1"}}
+    pool = cast("Object", POOLS["default"])
+    pools: Object = {**POOLS, "default": {**pool, **broken, "autoscale": {"min": 1, "max": 1}}}
+    release.upgrade({**VALUES, **cluster.values(pools)})
+
+    said = until(
+        lambda: at(release.status(), "pools", "default", "problem"),
+        what="the problem in the status",
+        seconds=60,
+    )
+
+    assert "nowhere.invalid/app:1" in str(said)
