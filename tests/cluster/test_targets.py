@@ -55,15 +55,16 @@ def job_objects(release: Release) -> list[Object]:
 def test_a_statefulset_grows_and_shrinks_without_an_attempt_lost(
     release: Release, db: Connection[TupleRow]
 ) -> None:
-    """A long job keeps the pods below its own; short ones end everywhere."""
-    long = jobs.inserted(db, 6, seconds=20, queue="set")
-    long.await_running(5)
+    """It takes pods for a backlog, each runs some of it, and all go when it is done."""
+    load = jobs.inserted(db, 30, seconds=8, queue="set")
+    until(lambda: len(load.pods()) > 1, what="a second pod at work", seconds=90)
     assert replicas(release) > 1
 
-    ended = long.await_end()
+    ended = load.await_end(seconds=240)
     until(lambda: replicas(release) == 0, what="no pod any more", seconds=120)
 
     assert (1, 0) == (ended.attempts, ended.losses)
+    assert {} == load.cut_short()
 
 
 def test_a_hundred_jobs_get_a_pod_each(release: Release, db: Connection[TupleRow]) -> None:
