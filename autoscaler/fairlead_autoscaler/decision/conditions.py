@@ -10,7 +10,7 @@
 
 A change of the reason alone is no transition: near a boundary the reason flips every few ticks
 although nothing happens. For the same purpose a condition adopts a reason at once, and drops it
-only after it has not applied for a while.
+only after it has not applied for a while, or others have weighed more for half a minute.
 """
 
 from dataclasses import dataclass, replace
@@ -36,6 +36,8 @@ SETTLED = {
     PoolCondition.SCALING_LIMITED: timedelta(minutes=5),
 }
 """How long a reason must not have applied before it is dropped; other conditions: at once."""
+OUTWEIGHED = timedelta(seconds=30)
+"""How long others must have weighed more before a reason that still applies is dropped."""
 _GOOD = frozenset({PoolCondition.READY, PoolCondition.ACTIVE})
 _OF_REASON = {
     Reason.DATABASE_UNREACHABLE: (PoolCondition.READY, PoolCondition.METRICS_STALE),
@@ -64,6 +66,8 @@ class ConditionState:
     """Since when its status has been what it is."""
     confirmed_at: datetime
     """The last tick at which the reason applied."""
+    foremost_at: datetime
+    """The last tick at which no other one weighed more."""
 
     @property
     def status(self) -> bool:
@@ -111,12 +115,17 @@ def _next(
     now: datetime,
 ) -> ConditionState:
     reason = next(iter(reasons), None)
-    fresh = ConditionState(condition=condition, reason=reason, since=now, confirmed_at=now)
+    fresh = ConditionState(
+        condition=condition, reason=reason, since=now, confirmed_at=now, foremost_at=now
+    )
     if former is None:
         return fresh
-    if former.reason is reason or former.reason in reasons:
+    if former.reason is reason:
+        return replace(former, confirmed_at=now, foremost_at=now)
+    if former.reason in reasons and now - former.foremost_at < OUTWEIGHED:
         return replace(former, confirmed_at=now)
     settled = SETTLED.get(condition, timedelta())
-    if former.reason is not None and now - former.confirmed_at < settled:
+    applies = former.reason in reasons
+    if former.reason is not None and not applies and now - former.confirmed_at < settled:
         return former
     return replace(fresh, since=former.since) if former.status is fresh.status else fresh

@@ -92,6 +92,17 @@ def test_a_limit_that_comes_and_goes_is_reported_once() -> None:
     assert [0] == [place for place, each in enumerate(seen) if each]
 
 
+def test_a_weightier_limit_that_stays_is_reported_though_the_former_applies_too() -> None:
+    """A quota with room for three pods, where six were the most before: the quota is why."""
+    both = (Reason.AT_QUOTA, Reason.AT_MAX)
+    looks = ((0.0, (Reason.AT_MAX,)), *((5.0 * tick, both) for tick in range(1, 9)))
+    seen, found = after(*looks)
+    limited = found[2]
+
+    assert [0, 6] == [place for place, each in enumerate(seen) if each]
+    assert (Reason.AT_QUOTA, True, NOW) == (limited.reason, limited.status, limited.since)
+
+
 def test_another_cause_of_the_same_condition_is_reported_when_the_former_is_over() -> None:
     """The condition was not well all the time."""
     outage, silence = (Reason.DATABASE_UNREACHABLE,), (Reason.DEMAND_STALE,)
