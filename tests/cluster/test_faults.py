@@ -4,7 +4,6 @@ The tests go on with one release, in the order in which they stand here. Each fa
 20 s; FAIRLEAD_TEST_FAULT_SECONDS says otherwise.
 """
 
-import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,14 +12,13 @@ from typing import cast
 
 import psycopg
 import pytest
-from psycopg import Connection, sql
+from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_cli.dev.postgres import Server
 from tests.support import cluster, jobs, nodes, recovery
 from tests.support.chart import Object, at
 from tests.support.cluster import AUTOSCALER, NAMED, POOL, Release
-from tests.support.databases import fast_folder, running_server
 from tests.support.leaders import (
     TAKEOVER_SECONDS,
     await_holder,
@@ -29,6 +27,7 @@ from tests.support.leaders import (
     processes,
 )
 from tests.support.object_changes import Record, is_ready, is_terminating, uid
+from tests.support.outside import PASSWORD, place_of, reachable, urls, write_secret
 from tests.support.waiting import until
 
 if why := cluster.missing():
@@ -42,8 +41,6 @@ FAULT_SECONDS = cluster.FAULT_SECONDS
 
 WAITS = "password authentication failed"
 WAITING = ("scheduler", "autoscaler", "worker", "migrate")
-PASSWORD = secrets.token_hex(12)
-PROGRAMS = ("scheduler", "worker", "autoscaler", "enqueue")
 VALUES: Object = {
     **cluster.values(
         {
@@ -70,52 +67,9 @@ on_this_node = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def outside() -> Iterator[Server]:
-    """Yield a server that pods reach at this machine's address, with a login per program."""
-    listening = {"listen_addresses": f"127.0.0.1,{cluster.NODE_ADDRESS}"}
-    with running_server(listening, within=fast_folder()) as running:
-        with (running.data_dir / "pg_hba.conf").open("a") as rules:
-            rules.write("host all all all scram-sha-256\n")
-        with psycopg.connect(running.url, autocommit=True) as connection:
-            connection.execute("SELECT pg_reload_conf()")
-            for role in (*PROGRAMS, "admin"):
-                group = sql.Identifier(f"fairlead_{role}")
-                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(group))
-            for login in ("owner", *PROGRAMS):
-                _make_login(connection, login)
-            connection.execute("ALTER DATABASE fairlead OWNER TO app_owner")
+    """Yield the server that the release works with."""
+    with reachable() as running:
         yield running
-
-
-def _make_login(connection: Connection[TupleRow], login: str) -> None:
-    group = "fairlead_scheduler" if login == "owner" else f"fairlead_{login}"
-    connection.execute(
-        sql.SQL("CREATE ROLE {} LOGIN PASSWORD {} IN ROLE {}").format(
-            sql.Identifier(f"app_{login}"), sql.Literal(PASSWORD), sql.Identifier(group)
-        )
-    )
-
-
-def urls(outside: Server, password: str) -> dict[str, str]:
-    """Return each program's URL as the Secret has it, with this password."""
-    place = f"{cluster.NODE_ADDRESS}:{outside.port}/fairlead"
-    return {
-        login: f"postgresql://app_{login}:{password}@{place}" for login in ("owner", *PROGRAMS)
-    }
-
-
-def write_secret(release: Release, contents: dict[str, str]) -> None:
-    """Make or change the Secret with the programs' URLs."""
-    literals = [f"--from-literal={name}={url}" for name, url in contents.items()]
-    made = release.kubectl(
-        "create",
-        "secret",
-        "generic",
-        "database",
-        "--dry-run=client",
-        "--output=yaml",
-        *literals,
-    )
-    release.kubectl("apply", "--filename=-", given=made)
 
 
 @pytest.fixture
@@ -143,7 +97,7 @@ def test_a_wrong_secret_is_waited_out_and_the_log_says_what_is_awaited(
     release: Release, outside: Server
 ) -> None:
     """A wrong database secret gives a waiting pod that says so, and that recovers."""
-    write_secret(release, urls(outside, "wrong"))
+    write_secret(release, urls(place_of(outside), "wrong"))
     release.install(VALUES, waits=False)
 
     until(
@@ -154,7 +108,7 @@ def test_a_wrong_secret_is_waited_out_and_the_log_says_what_is_awaited(
     assert not [each for each in release.pods("scheduler") if is_ready(each)]
     assert not [each for each in release.pods("worker") if is_ready(each)]
 
-    write_secret(release, urls(outside, PASSWORD))
+    write_secret(release, urls(place_of(outside), PASSWORD))
     # A change of the pod has its files written at once, and not within the kubelet's minute.
     release.kubectl("annotate", "pods", "--all", "fairlead-test/looked=again")
     release.await_rollout(f"{NAMED}-scheduler", AUTOSCALER, POOL)
