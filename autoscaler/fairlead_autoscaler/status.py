@@ -44,7 +44,7 @@ def pool_status(decision: Decision, inputs: Inputs, config: Autoscale) -> Status
 def counts(decision: Decision, inputs: Inputs) -> dict[str, int]:
     """Return the number of pods by state."""
     here = fleet.of(inputs)
-    current = inputs.deployment.replicas
+    current = inputs.workload.replicas
     return {
         "current": current,
         "requested": current if decision.scale is None else decision.scale,

@@ -17,11 +17,11 @@ from fairlead_autoscaler.decision.inputs import (
     FIRES_WITHIN_SECONDS,
     SCHEDULED_WITHIN_SECONDS,
     Demand,
-    Deployment,
     Fires,
     Inputs,
     PodLoad,
     Worker,
+    Workload,
 )
 from fairlead_autoscaler.decision.inputs import Pod as Seen
 from fairlead_autoscaler.decision.result import State
@@ -105,7 +105,7 @@ class Fairlead:
             answered=answered,
             cluster_at=instant(fleet.now),
             demand=self.last,
-            deployment=Deployment(
+            workload=Workload(
                 name="bench",
                 uid="bench",
                 replicas=fleet.replicas,

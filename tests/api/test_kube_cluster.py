@@ -113,23 +113,23 @@ def test_pods_of_other_releases_and_unknown_pools_are_not_shown(
 
 def test_a_scale_is_applied_at_the_version_that_was_seen(cluster: Cluster) -> None:
     """Server-side apply with force and the version; the applier owns `replicas`."""
-    seen = cluster.snapshot().deployments["default"]
+    seen = cluster.snapshot().workloads["default"]
 
     scale = cluster.apply_scale(seen.name, replicas=7, version=seen.version)
 
     assert (7, 7) == (scale.replicas, cluster.scale(seen.name).replicas)
     until(
-        lambda: cluster.snapshot().deployments["default"].version == scale.version,
+        lambda: cluster.snapshot().workloads["default"].version == scale.version,
         what="the scale in the watch",
     )
-    assert cluster.snapshot().deployments["default"].owner is None
+    assert cluster.snapshot().workloads["default"].owner is None
 
 
 def test_a_scale_at_an_older_version_is_refused_and_the_newer_one_is_seen_at_once(
     server: api.Api, cluster: Cluster
 ) -> None:
     """A 409 means: look again next tick; also when the Deployment's watch is half-open."""
-    seen = cluster.snapshot().deployments["default"]
+    seen = cluster.snapshot().workloads["default"]
     server.silence()
     server.store.put(
         scenes.DEPLOYMENTS, seen.name, server.store.get(scenes.DEPLOYMENTS, seen.name)
@@ -138,7 +138,7 @@ def test_a_scale_at_an_older_version_is_refused_and_the_newer_one_is_seen_at_onc
     with pytest.raises(ConflictError):
         cluster.apply_scale(seen.name, replicas=7, version=seen.version)
 
-    newer = cluster.snapshot().deployments["default"]
+    newer = cluster.snapshot().workloads["default"]
     assert newer.version != seen.version
     assert 7 == cluster.apply_scale(newer.name, replicas=7, version=newer.version).replicas
 
@@ -269,7 +269,7 @@ def test_the_same_event_again_counts_up_the_first(server: api.Api, cluster: Clus
     event = Event(
         kind="Deployment",
         name=scenes.WORKERS,
-        uid=cluster.snapshot().deployments["default"].uid,
+        uid=cluster.snapshot().workloads["default"].uid,
         type="Normal",
         reason="ScaledUp",
         action="Scale",

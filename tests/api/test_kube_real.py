@@ -132,18 +132,18 @@ def test_an_apply_makes_replicas_ours_until_another_client_applies(
     admin: Client, cluster: Cluster
 ) -> None:
     """Who else wrote last is in the managed fields; our own version says that we look."""
-    seen = cluster.snapshot().deployments["default"]
+    seen = cluster.snapshot().workloads["default"]
     assert (1, None) == (seen.replicas, seen.owner)
 
     ours = cluster.apply_scale(seen.name, replicas=7, version=seen.version)
 
     until(
-        lambda: cluster.snapshot().deployments["default"].version == ours.version,
+        lambda: cluster.snapshot().workloads["default"].version == ours.version,
         what="our scale in the watch",
     )
     assert (7, None) == (
         cluster.scale(seen.name).replicas,
-        cluster.snapshot().deployments["default"].owner,
+        cluster.snapshot().workloads["default"].owner,
     )
     with pytest.raises(ConflictError):
         cluster.apply_scale(seen.name, replicas=8, version=seen.version)
@@ -161,7 +161,7 @@ def test_an_apply_makes_replicas_ours_until_another_client_applies(
         content_type=clients.APPLY,
     )
     until(
-        lambda: cluster.snapshot().deployments["default"].owner == "intruder",
+        lambda: cluster.snapshot().workloads["default"].owner == "intruder",
         what="the other owner",
     )
 
@@ -244,7 +244,7 @@ def test_the_same_event_again_counts_up_the_first(admin: Client, cluster: Cluste
     event = Event(
         kind="Deployment",
         name=scenes.WORKERS,
-        uid=cluster.snapshot().deployments["default"].uid,
+        uid=cluster.snapshot().workloads["default"].uid,
         type="Normal",
         reason="ScaledUp",
         action="Scale",
@@ -318,7 +318,7 @@ def test_what_a_pod_template_requests_is_seen_with_its_deployment(
     )
 
     def template() -> PodTemplate:
-        return cluster.snapshot().deployments["default"].template
+        return cluster.snapshot().workloads["default"].template
 
     until(lambda: template().inits != (), what="the template in the watch")
     gib = 2**30 * 1000

@@ -193,28 +193,28 @@ def test_any_kind_with_a_scale_is_read_and_written(
     cluster: Cluster, pool: str, address: str, before: int
 ) -> None:
     """Wherever its object has the number: only its scale knows."""
-    seen = cluster.snapshot().deployments[pool]
+    seen = cluster.snapshot().workloads[pool]
     assert (address, before) == (seen.address, seen.replicas)
 
     cluster.apply_scale(address, replicas=7, version=seen.version)
 
     until(
-        lambda: cluster.snapshot().deployments[pool].replicas == 7,
+        lambda: cluster.snapshot().workloads[pool].replicas == 7,
         what="the number in the watch",
     )
-    assert cluster.snapshot().deployments[pool].owner is None
+    assert cluster.snapshot().workloads[pool].owner is None
     with pytest.raises(ConflictError):
         cluster.apply_scale(address, replicas=8, version=seen.version)
 
 
 def test_as_many_jobs_are_made_as_are_missing(admin: Client, cluster: Cluster) -> None:
     """They count at once, and a repeat makes none."""
-    assert 0 == cluster.snapshot().deployments["jobs"].replicas
+    assert 0 == cluster.snapshot().workloads["jobs"].replicas
 
     for _ in range(2):
         cluster.create_jobs("jobs", total=3, may_go_on=always)
 
-        assert 3 == cluster.snapshot().deployments["jobs"].replicas
+        assert 3 == cluster.snapshot().workloads["jobs"].replicas
     made = jobs(admin)
     assert ["jobs-1", "jobs-2", "jobs-3"] == sorted(
         str(part(each, "metadata")["name"]) for each in made
@@ -253,21 +253,19 @@ def test_a_job_that_has_ended_is_missing_again(admin: Client, cluster: Cluster) 
         }
     }
     admin.call("PATCH", f"{JOBS}/{ended}/status", body=body, content_type=clients.MERGE)
-    until(
-        lambda: cluster.snapshot().deployments["jobs"].replicas == 5, what="the end of the Job"
-    )
-    assert 1 == len(cluster.snapshot().deployments["jobs"].failed_at)
+    until(lambda: cluster.snapshot().workloads["jobs"].replicas == 5, what="the end of the Job")
+    assert 1 == len(cluster.snapshot().workloads["jobs"].failed_at)
 
     cluster.create_jobs("jobs", total=6, may_go_on=always)
 
     assert 7 == len(jobs(admin))
-    assert 6 == cluster.snapshot().deployments["jobs"].replicas
+    assert 6 == cluster.snapshot().workloads["jobs"].replicas
 
 
 def test_a_step_makes_so_many_and_the_next_one_goes_on(admin: Client, cluster: Cluster) -> None:
     """Other pools wait meanwhile."""
     before = len(jobs(admin))
-    active = cluster.snapshot().deployments["jobs"].replicas
+    active = cluster.snapshot().workloads["jobs"].replicas
     total = active + CREATED_MAX + 5
     cluster.create_jobs("jobs", total=total, may_go_on=always)
     assert before + CREATED_MAX == len(jobs(admin))

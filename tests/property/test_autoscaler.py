@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decision import fleet
 from fairlead_autoscaler.decision.decide import WINDOW_STARTS, decide
-from fairlead_autoscaler.decision.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
+from fairlead_autoscaler.decision.inputs import Demand, Inputs, Pod, PodLoad, Worker, Workload
 from fairlead_autoscaler.decision.result import Decision, State
 from fairlead_autoscaler.decision.slot_demand import DemandInputs, term_slots
 from fairlead_autoscaler.decision.stabilization import NeedPoint
@@ -95,7 +95,7 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
         answered=True,
         cluster_at=draw(_PAST),
         demand=draw(demands(oldest=oldest)) if draw(st.integers(0, 9)) else None,
-        deployment=draw(deployments()),
+        workload=draw(workloads()),
         pods=pods,
         workers=workers,
         loads=loads,
@@ -106,10 +106,10 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
 
 
 @st.composite
-def deployments(draw: st.DrawFn) -> Deployment:
+def workloads(draw: st.DrawFn) -> Workload:
     """Draw a Deployment, at rest or in the middle of a rollout."""
     pods, replicas = draw(st.integers(0, PODS_MAX)), draw(st.integers(0, PODS_MAX))
-    return Deployment(
+    return Workload(
         name="release-worker-default",
         uid="uid-release-worker-default",
         replicas=replicas,
@@ -157,7 +157,7 @@ def lowers(inputs: Inputs, decision: Decision) -> bool:
     """Return whether a decision reduces capacity, now or in a moment."""
     marked = {each.uid for each in fleet.of(inputs).members if each.is_marked(inputs.now)}
     marked |= decision.state.drains.leaving
-    fewer = decision.scale is not None and decision.scale < inputs.deployment.replicas
+    fewer = decision.scale is not None and decision.scale < inputs.workload.replicas
     return fewer or not set(decision.drain) <= marked
 
 
@@ -203,9 +203,9 @@ def test_nothing_is_lowered_while_a_rollout_runs(
 ) -> None:
     """The Deployment would remove pods of both ReplicaSets, whichever pods were chosen."""
     state, inputs, config = story
-    deployment = replace(inputs.deployment, updated_replicas=0, status_replicas=1)
+    workload = replace(inputs.workload, updated_replicas=0, status_replicas=1)
 
-    assert not lowers(inputs, decide(state, replace(inputs, deployment=deployment), config))
+    assert not lowers(inputs, decide(state, replace(inputs, workload=workload), config))
 
 
 @LOADED
@@ -214,7 +214,7 @@ def test_no_raise_goes_beyond_a_cap(story: tuple[State, Inputs, Autoscale]) -> N
     """Of pods, of cost, of connections and of the quota."""
     state, inputs, config = story
     decision = decide(state, inputs, config)
-    here = inputs.deployment.replicas
+    here = inputs.workload.replicas
     if decision.scale is None or decision.scale <= here:
         return
 
@@ -236,7 +236,7 @@ def test_replicas_are_lowered_by_the_empty_pods_and_what_never_started(
     """So that no pod with a worker goes that has not said it is empty."""
     state = State(recent_needs=(NeedPoint(NOW - seconds(3600), 0),))
     decision = decide(state, inputs, config)
-    replicas = inputs.deployment.replicas
+    replicas = inputs.workload.replicas
     if decision.scale is None or decision.scale >= replicas:
         return
     here = fleet.of(inputs)
@@ -255,7 +255,7 @@ def test_what_is_left_of_replicas_has_room_for_every_pod_at_work(
     """Only empty pods are removed, whatever was written before."""
     state, inputs, config = story
     decision = decide(state, inputs, config)
-    replicas = inputs.deployment.replicas
+    replicas = inputs.workload.replicas
     if decision.scale is None or decision.scale >= replicas:
         return
     here = fleet.of(inputs)

@@ -19,7 +19,7 @@ from fairlead_autoscaler.controller.database_snapshot import (
     PoolWorker,
     Snapshot,
 )
-from fairlead_autoscaler.decision.inputs import Demand, Deployment
+from fairlead_autoscaler.decision.inputs import Demand, Workload
 from fairlead_autoscaler.kube.port import (
     BusyError,
     ClusterSnapshot,
@@ -122,7 +122,7 @@ class SiteKube:
         plant = self._site.plant
         pods = tuple(self._pod(pod) for pod in plant.pods.values())
         living = len(plant.living)
-        deployment = Deployment(
+        workload = Workload(
             name=NAME,
             uid=f"uid-{NAME}",
             replicas=plant.replicas,
@@ -135,7 +135,7 @@ class SiteKube:
         )
         self._stale = ClusterSnapshot(
             pods=pods,
-            deployments={POOL: deployment},
+            workloads={POOL: workload},
             missing=(),
             as_of=self._candidate.clock(),
         )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decision import fleet
 from fairlead_autoscaler.decision.decide import decide
-from fairlead_autoscaler.decision.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
+from fairlead_autoscaler.decision.inputs import Demand, Inputs, Pod, PodLoad, Worker, Workload
 from fairlead_autoscaler.decision.result import Decision, State
 from fairlead_autoscaler.targets import Removal
 
@@ -57,9 +57,9 @@ def demand(
     )
 
 
-def deployment(replicas: int, version: str = "1") -> Deployment:
+def workload(replicas: int, version: str = "1") -> Workload:
     """Return a Deployment at rest."""
-    return Deployment(
+    return Workload(
         name="release-worker-default",
         uid="uid-release-worker-default",
         replicas=replicas,
@@ -111,7 +111,7 @@ def look(count: int, of: Demand | None = None, *, jobs: tuple[PodLoad, ...] = ()
         answered=True,
         cluster_at=NOW,
         demand=of if of is not None else demand(),
-        deployment=deployment(count),
+        workload=workload(count),
         pods=pods(count),
         workers=workers(count),
         loads=jobs,
@@ -144,10 +144,10 @@ def obeyed(inputs: Inputs, decision: Decision) -> Inputs:
     workers = tuple(_marked(each, decision, now, busy) for each in inputs.workers)
     empty = {each.pod_uid for each in workers if each.drained_at is not None}
     pods = tuple(replace(each, ready=each.uid not in empty) for each in inputs.pods)
-    replicas, version = inputs.deployment.replicas, inputs.deployment.version
+    replicas, version = inputs.workload.replicas, inputs.workload.version
     if decision.scale is not None:
         replicas, version = decision.scale, str(int(version) + 1)
-    by_number = inputs.deployment.removal is Removal.LAST_FIRST
+    by_number = inputs.workload.removal is Removal.LAST_FIRST
     kept = sorted(
         pods, key=lambda each: (not by_number and not each.ready, each.ordinal or 0, each.uid)
     )[:replicas]
@@ -160,8 +160,8 @@ def obeyed(inputs: Inputs, decision: Decision) -> Inputs:
         inputs,
         now=now,
         cluster_at=now,
-        deployment=replace(
-            inputs.deployment,
+        workload=replace(
+            inputs.workload,
             replicas=replicas,
             version=version,
             status_replicas=replicas,

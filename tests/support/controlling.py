@@ -85,7 +85,7 @@ class Scene:
     @property
     def replicas(self) -> int:
         """What is asked of the Deployment."""
-        return self.kube.deployments[POOL].replicas
+        return self.kube.workloads[POOL].replicas
 
     def need(self, *, slots: int, work: float = 0.0) -> None:
         """Let the scheduler say what the pool needs."""

@@ -33,7 +33,7 @@ class ScaleOutcome(Enum):
     WRITTEN = auto()
     """They are requested, or there was nothing to request."""
     REFUSED = auto()
-    """The Deployment is newer than the one decided on: the next observation shows it."""
+    """The workload is newer than the one decided on: the next observation shows it."""
     FAILED = auto()
 
 
@@ -70,7 +70,7 @@ class Actor:
         empty = self._mark(pool, decision, inputs, epoch)
         if decision.scale is None:
             return ScaleOutcome.WRITTEN
-        lowers = decision.scale < inputs.deployment.replicas
+        lowers = decision.scale < inputs.workload.replicas
         if lowers and (empty is None or not _counted_on(decision, inputs) <= empty):
             # A mark that was not renewed has lapsed, and its pod takes jobs again.
             self._failures.report("scale.postponed", _NOT_MARKED, {"pool": pool})
@@ -113,8 +113,8 @@ class Actor:
 
     def _scale(self, pool: str, decision: Decision, inputs: Inputs) -> ScaleOutcome:
         assert decision.scale is not None
-        deployment = inputs.deployment
-        former = deployment.replicas
+        workload = inputs.workload
+        former = workload.replicas
         if not self._leadership.is_leader():
             return ScaleOutcome.FAILED
         try:
@@ -134,7 +134,7 @@ class Actor:
         _log.info(
             "pool.scaled",
             pool=pool,
-            target=deployment.address,
+            target=workload.address,
             replicas=decision.scale,
             former=former,
             reason=decision.reason.value,
@@ -143,11 +143,11 @@ class Actor:
 
     def _write(self, pool: str, pods: int, inputs: Inputs) -> None:
         """Ask for so many pods, or make the Jobs that are missing for them."""
-        deployment = inputs.deployment
-        if deployment.removal is Removal.BY_THEMSELVES:
+        workload = inputs.workload
+        if workload.removal is Removal.BY_THEMSELVES:
             self._port.create_jobs(pool, total=pods, may_go_on=self._leadership.is_leader)
             return
-        self._port.apply_scale(deployment.address, replicas=pods, version=deployment.version)
+        self._port.apply_scale(workload.address, replicas=pods, version=workload.version)
 
 
 def _counted_on(decision: Decision, inputs: Inputs) -> frozenset[str]:

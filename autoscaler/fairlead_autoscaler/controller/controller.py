@@ -89,7 +89,7 @@ class Controller:
 
     @property
     def is_repeat_due(self) -> bool:
-        """Whether the last write hit a newer Deployment, so that another step helps."""
+        """Whether the last write hit a newer workload, so that another step helps."""
         term = self._term
         return term is not None and term.refused and term.repeats < _REPEATS_MAX
 
@@ -162,7 +162,7 @@ class Controller:
     def _decide_all(self, term: Term, observation: Observation) -> None:
         """Decide on every pool and act, the pools with the longest waits first."""
         configs = self._observer.configs()
-        found = observation.cluster.deployments
+        found = observation.cluster.workloads
         here = {pool: config for pool, config in configs.items() if pool in found}
         for pool in configs.keys() - here.keys():
             self._publisher.publish_missing_target(pool, self._options.targets.get(pool))
@@ -263,14 +263,14 @@ class Controller:
 
 
 def _requested_replicas(report: PoolReport) -> int:
-    """Return a Deployment's requested replicas after a decision on its pool."""
+    """Return a workload's requested replicas after a decision on its pool."""
     scale = report.decision.scale if report.written else None
-    return report.inputs.deployment.replicas if scale is None else scale
+    return report.inputs.workload.replicas if scale is None else scale
 
 
 def _pods_possible(decision: Decision, inputs: Inputs) -> int:
     """Return the most pods that the pool may have after a decision."""
-    asked = inputs.deployment.replicas if decision.scale is None else decision.scale
+    asked = inputs.workload.replicas if decision.scale is None else decision.scale
     return asked + sum(pod.terminating for pod in inputs.pods)
 
 
@@ -290,7 +290,7 @@ def _shared_resources(
     """Return the connections and the quotas' limits, and each pool's use of them."""
     pods = pods_of(observation.cluster, asked=True)
     read = observation.quotas
-    found = observation.cluster.deployments
+    found = observation.cluster.workloads
     held = {pool: each.connections_per_pod * pods[pool] for pool, each in configs.items()}
     return SharedResources(
         connections=None if limit is None else Budget(limit.total, held),

@@ -80,6 +80,6 @@ class Term:
     failed: set[str] = field(default_factory=set[str])
     """Pools whose last write was refused or its outcome is unknown."""
     refused: bool = False
-    """Whether a write of the last step hit a newer Deployment than was observed."""
+    """Whether a write of the last step hit a newer workload than was observed."""
     repeats: int = 0
     """Steps in a row, this one included, that each followed a refused write."""

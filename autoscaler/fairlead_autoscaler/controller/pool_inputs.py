@@ -79,7 +79,7 @@ def inputs_of(
 
     Args:
         observation: All that is known.
-        pool: One that has a Deployment.
+        pool: One that has a workload.
         connections: What the pool's pods may use together; None: nothing bounds them.
         details: What limits are that all pools share.
         room: What quotas allow it; None: none counts its pods.
@@ -90,13 +90,13 @@ def inputs_of(
         _pod(each, observation.clock) for each in observation.cluster.pods if each.pool == pool
     )
     uids = {each.uid for each in pods}
-    found = observation.cluster.deployments[pool]
+    found = observation.cluster.workloads[pool]
     return inputs.Inputs(
         now=observation.now,
         answered=observation.answered,
         cluster_at=observation.clock.at(observation.cluster.as_of),
         demand=observation.snapshot.demand.get(pool),
-        deployment=found,
+        workload=found,
         autoscalers=observation.autoscalers.get(f"{found.kind}/{found.name}", ()),
         pods=pods,
         workers=tuple(each for each in observation.snapshot.workers if each.pool == pool),
@@ -121,11 +121,11 @@ def pods_of(cluster: port.ClusterSnapshot, *, asked: bool) -> dict[str, int]:
         asked: Whether pods count that are asked for and not created yet.
     """
     found = dict[str, int]()
-    for pool, deployment in cluster.deployments.items():
+    for pool, workload in cluster.workloads.items():
         pods = [each for each in cluster.pods if each.pool == pool]
         terminating = sum(each.terminating for each in pods)
         here = len(pods) - terminating
-        found[pool] = (max(here, deployment.replicas) if asked else here) + terminating
+        found[pool] = (max(here, workload.replicas) if asked else here) + terminating
     return found
 
 

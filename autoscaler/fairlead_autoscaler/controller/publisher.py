@@ -235,7 +235,7 @@ def _event(report: PoolReport) -> Event | None:
 
     A condition may change in a step whose write failed; it is reported nonetheless.
     """
-    decision, former = report.decision, report.inputs.deployment.replicas
+    decision, former = report.decision, report.inputs.workload.replicas
     scale = decision.scale if report.written else None
     if scale is None and not decision.conditions_changed:
         return None
@@ -249,10 +249,10 @@ def _event(report: PoolReport) -> Event | None:
     if Reason.PODS_CANNOT_RUN in decision.details:
         note = f"{note}; {sentence(Reason.PODS_CANNOT_RUN, decision.details)}"
     return Event(
-        kind=report.inputs.deployment.kind,
-        api_version=report.inputs.deployment.api_version,
-        name=report.inputs.deployment.name,
-        uid=report.inputs.deployment.uid,
+        kind=report.inputs.workload.kind,
+        api_version=report.inputs.workload.api_version,
+        name=report.inputs.workload.name,
+        uid=report.inputs.workload.uid,
         type="Warning" if bad else "Normal",
         reason=decision.reason.value,
         action=EVENT_OBSERVED if scale is None else EVENT_SCALED,

@@ -133,7 +133,7 @@ def _learn(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _Sit
         empty_since=empty_since,
         replicas=replicas,
     )
-    removal = inputs.deployment.removal
+    removal = inputs.workload.removal
     pods_now = drains.sorted_pods(marks, here, now, replicas, removal)
     return state, _Situation(
         inputs=inputs, config=config, fleet=here, pods_now=pods_now, known=known
@@ -147,11 +147,11 @@ def _failed_at(writers: WriterState, inputs: Inputs) -> datetime | None:
 
 
 def _requested_replicas(written: KnownReplicas | None, inputs: Inputs) -> int:
-    """Return the Deployment's requested replicas, our own last write included."""
-    deployment = inputs.deployment
-    if written is not None and written.version == deployment.version:
+    """Return the workload's requested replicas, our own last write included."""
+    workload = inputs.workload
+    if written is not None and written.version == workload.version:
         return written.replicas
-    return deployment.replicas
+    return workload.replicas
 
 
 def _remember_need(state: State, situation: _Situation, pods: int) -> State:
@@ -214,7 +214,7 @@ def _shrink(state: State, situation: _Situation, goal: Goal, recent: int) -> _St
         pods_now,
         pods,
         drain_max=drain_max,
-        deployment=situation.inputs.deployment,
+        workload=situation.inputs.workload,
     )
     if move.replicas < pods_now.replicas:
         reason = Reason.EMPTY if goal.reason is Reason.EMPTY else Reason.SURPLUS
@@ -250,7 +250,7 @@ def _with_write(writers: WriterState, replicas: int, situation: _Situation) -> W
     """Return what is known once this number of pods has been requested."""
     written = KnownReplicas(
         replicas=replicas,
-        version=situation.inputs.deployment.version,
+        version=situation.inputs.workload.version,
         at=situation.inputs.now,
         before=situation.pods_now.replicas,
         uncertain=writers.written.uncertain if writers.written is not None else (),

@@ -67,7 +67,7 @@ class DrainMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPods:
-    """The pool's pods by what they do, and the replicas requested of its Deployment."""
+    """The pool's pods by what they do, and the replicas requested of its workload."""
 
     now: datetime
     replicas: int

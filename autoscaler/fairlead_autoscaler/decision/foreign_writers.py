@@ -2,7 +2,7 @@
 
 After a foreign write we write nothing for a minute, and twice as long each time it soon happens
 again, so that two writers do not pull a pool back and forth. While another autoscaler targets
-the Deployment, we write nothing at all.
+the workload, we write nothing at all.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class KnownReplicas:
 
     replicas: int
     version: str
-    """The Deployment's resource version that it was written against or found at."""
+    """The workload's resource version that it was written against or found at."""
     at: datetime
     before: int
     """The value before the write."""
@@ -64,44 +64,44 @@ def observed(writers: WriterState, inputs: Inputs) -> WriterState:
     foreign write differs. A reading as old as our own last write proves nothing. Pods that end
     by themselves have no replicas that somebody could write.
     """
-    if inputs.deployment.removal is Removal.BY_THEMSELVES:
+    if inputs.workload.removal is Removal.BY_THEMSELVES:
         return WriterState()
     written = writers.written
     if written is not None and inputs.write_failed:
         written = _uncertain_write(written)
-    deployment, former = inputs.deployment, writers.conflict
-    if written is not None and written.version == deployment.version:
+    workload, former = inputs.workload, writers.conflict
+    if written is not None and written.version == workload.version:
         return WriterState(written=written, conflict=former)
-    ours = written is None or deployment.replicas in {written.replicas, *written.uncertain}
+    ours = written is None or workload.replicas in {written.replicas, *written.uncertain}
     known = (
         former is not None
-        and former.owner == deployment.owner
-        and former.replicas == deployment.replicas
+        and former.owner == workload.owner
+        and former.replicas == workload.replicas
     )
     found = KnownReplicas(
-        replicas=deployment.replicas,
-        version=deployment.version,
+        replicas=workload.replicas,
+        version=workload.version,
         at=inputs.now,
-        before=deployment.replicas,
+        before=workload.replicas,
     )
-    if ours and (deployment.owner is None or known):
+    if ours and (workload.owner is None or known):
         return WriterState(written=found, conflict=former)
     conflict = ForeignWrite(
         until=inputs.now + _back_off(former, inputs.now),
         back_off=_back_off(former, inputs.now),
-        replicas=deployment.replicas,
-        owner=deployment.owner,
+        replicas=workload.replicas,
+        owner=workload.owner,
     )
     return WriterState(written=found, conflict=conflict)
 
 
 def has_taken_effect(writers: WriterState, inputs: Inputs) -> bool:
     """Return whether our last write is visible, although its answer failed or was lost."""
-    written, deployment = writers.written, inputs.deployment
+    written, workload = writers.written, inputs.workload
     return (
         written is not None
-        and written.version != deployment.version
-        and written.replicas == deployment.replicas
+        and written.version != workload.version
+        and written.replicas == workload.replicas
     )
 
 

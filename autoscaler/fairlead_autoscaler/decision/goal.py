@@ -40,7 +40,7 @@ class PoolHistory:
     empty_since: datetime | None
     """Since when nothing waits, runs or is about to fall due; None: something does."""
     replicas: int
-    """The Deployment's requested replicas."""
+    """The workload's requested replicas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def _without_demand(known: PoolHistory, inputs: Inputs) -> Goal:
 def _from_demand(
     known: PoolHistory, inputs: Inputs, demand: Demand, fleet: Fleet, config: Autoscale
 ) -> Goal:
-    ends = inputs.deployment.removal is Removal.BY_THEMSELVES
+    ends = inputs.workload.removal is Removal.BY_THEMSELVES
     demand = one_pod_each(demand, known.start_seconds) if ends else demand
     slots_per_pod = 1 if ends else fleet.slots_per_pod(config.slots)
     # A pod that ends after one job is made for a job that is there; `warm` has some wait.
@@ -160,7 +160,7 @@ def _from_demand(
 
 def _serving_slots(inputs: Inputs, fleet: Fleet) -> int:
     """Return the slots of pods that take jobs; one that ends has one, whatever it says."""
-    if inputs.deployment.removal is Removal.BY_THEMSELVES:
+    if inputs.workload.removal is Removal.BY_THEMSELVES:
         working = (each for each in fleet.members if each.worker is not None)
         return sum(not each.is_marked(inputs.now) for each in working)
     return fleet.serving_slots(inputs.now)
@@ -168,7 +168,7 @@ def _serving_slots(inputs: Inputs, fleet: Fleet) -> int:
 
 def _held_slots(inputs: Inputs, fleet: Fleet, seconds: float) -> int:
     """Return the slots that do not come free in time; of a pod that ends, its job's never."""
-    if inputs.deployment.removal is Removal.BY_THEMSELVES:
+    if inputs.workload.removal is Removal.BY_THEMSELVES:
         return fleet.running
     return fleet.held_slots(inputs.now, seconds)
 

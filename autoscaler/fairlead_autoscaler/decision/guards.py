@@ -19,7 +19,7 @@ from datetime import datetime
 
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decision.foreign_writers import WriterState
-from fairlead_autoscaler.decision.inputs import Demand, Deployment, Inputs
+from fairlead_autoscaler.decision.inputs import Demand, Inputs, Workload
 from fairlead_autoscaler.decision.reasons import Reason
 
 STALE_AFTER_SECONDS = 15.0
@@ -102,16 +102,16 @@ def _removing(
         return silence(inputs.demand)
     if (inputs.now - inputs.cluster_at).total_seconds() > STALE_AFTER_SECONDS:
         return Reason.CLUSTER_STALE
-    if _is_rolling_out(inputs.deployment):
-        stuck = inputs.deployment.past_deadline
+    if _is_rolling_out(inputs.workload):
+        stuck = inputs.workload.past_deadline
         return Reason.ROLLOUT_STUCK if stuck else Reason.ROLLOUT_IN_PROGRESS
     if config.hold_in:
         return Reason.HELD_IN
     return Reason.PODS_NOT_READY if pod_may_return else None
 
 
-def _is_rolling_out(deployment: Deployment) -> bool:
+def _is_rolling_out(workload: Workload) -> bool:
     """Return whether a rollout runs; `updated < replicas` would miss its end."""
-    observed = deployment.observed_generation == deployment.generation
-    updated = deployment.updated_replicas == deployment.status_replicas
-    return not observed or not updated or deployment.is_replacing
+    observed = workload.observed_generation == workload.generation
+    updated = workload.updated_replicas == workload.status_replicas
+    return not observed or not updated or workload.is_replacing

@@ -94,7 +94,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod of the pool's Deployment, its times on the database's clock."""
+    """A pod of the pool's workload, its times on the database's clock."""
 
     uid: str
     created_at: datetime
@@ -174,7 +174,7 @@ class QuotaLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
+class Workload:
     """What holds a pool's pods: a Deployment, or what stands in its place.
 
     The Kubernetes port reads it and the decision uses it as it is.
@@ -246,13 +246,13 @@ class Inputs:
     answered: bool
     """Whether the database answered; if not, its values are the last known ones."""
     cluster_at: datetime
-    """As of when pods and Deployment are known: the last event, bookmark or reopening of
+    """As of when pods and workload are known: the last event, bookmark or reopening of
     whichever of their two watches has been silent for longer."""
     demand: Demand | None
     """The newest row; None: there never was one."""
-    deployment: Deployment
+    workload: Workload
     autoscalers: tuple[str, ...] = ()
-    """Other autoscalers that target the Deployment, by name."""
+    """Other autoscalers that target the workload, by name."""
     pods: tuple[Pod, ...] = ()
     workers: tuple[Worker, ...] = ()
     loads: tuple[PodLoad, ...] = ()

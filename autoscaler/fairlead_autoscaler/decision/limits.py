@@ -159,7 +159,7 @@ def limited_scale_up(
 def _jobs_fail(inputs: Inputs) -> bool:
     """Return whether Jobs failed of late and no worker is there: maybe none can start."""
     since = inputs.now.timestamp() - FAILED_WITHIN_SECONDS
-    late = sum(each >= since for each in inputs.deployment.failed_at)
+    late = sum(each >= since for each in inputs.workload.failed_at)
     return late >= FAILED_JOBS and not inputs.workers
 
 

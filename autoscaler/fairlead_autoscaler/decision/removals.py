@@ -26,14 +26,14 @@ from fairlead_autoscaler.decision.drains import (
     unmarked,
 )
 from fairlead_autoscaler.decision.fleet import Member
-from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.decision.inputs import Workload
 from fairlead_autoscaler.decision.scale_downs import ScaleDown
 from fairlead_autoscaler.decision.victims import STEP_SHARE
 from fairlead_autoscaler.targets import Removal
 
 
 def shrink(
-    drains: Drains, here: PoolPods, pods: int, *, drain_max: timedelta, deployment: Deployment
+    drains: Drains, here: PoolPods, pods: int, *, drain_max: timedelta, workload: Workload
 ) -> DrainMove:
     """Return how to get to fewer pods, or to stay.
 
@@ -42,7 +42,7 @@ def shrink(
         here: The pool's pods.
         pods: The target; not more than stay.
         drain_max: How long a pod may take to drain.
-        deployment: What holds the pods.
+        workload: What holds the pods.
     """
     if here.removal is Removal.UNREADY_FIRST:
         return unready_first.shrink(drains, here, pods, drain_max=drain_max)
@@ -50,11 +50,11 @@ def shrink(
         return _shrink_idle(drains, here, pods)
     if here.removal is Removal.BY_THEMSELVES:
         return _end_idle(drains, here, pods)
-    return _shrink_from_top(drains, here, pods, drain_max=drain_max, deployment=deployment)
+    return _shrink_from_top(drains, here, pods, drain_max=drain_max, workload=workload)
 
 
 def _shrink_from_top(
-    drains: Drains, here: PoolPods, pods: int, *, drain_max: timedelta, deployment: Deployment
+    drains: Drains, here: PoolPods, pods: int, *, drain_max: timedelta, workload: Workload
 ) -> DrainMove:
     since = {each.uid: each.at for each in drains.marked}
     slow = [
@@ -65,9 +65,9 @@ def _shrink_from_top(
     spared = tuple(PodSince(uid, here.now + drain_max) for uid in sorted(slow))
     drains = replace(unmarked(drains, slow), spared=(*drains.spared, *spared))
     count = here.replicas - pods
-    if deployment.removes_one_by_one:
+    if workload.removes_one_by_one:
         count = min(count, 1)
-    top = _from_top(drains, here, deployment, count)
+    top = _from_top(drains, here, workload, count)
     gone = _leading_empty(top, here)
     drains = _marked_from_top(drains, here, top)
     members = [each for each in top[:gone] if each is not None]
@@ -84,14 +84,14 @@ def _shrink_from_top(
 
 
 def _from_top(
-    drains: Drains, here: PoolPods, deployment: Deployment, count: int
+    drains: Drains, here: PoolPods, workload: Workload, count: int
 ) -> tuple[Member | None, ...]:
     """Return the pods that go next, the first to go first; None: one that is not there.
 
     The order is fixed, so it ends at a pod that is not chosen again for now.
     """
     numbered = {each.pod.ordinal: each for each in here.members}
-    last = deployment.first_ordinal + here.replicas - 1
+    last = workload.first_ordinal + here.replicas - 1
     found: list[Member | None] = []
     for ordinal in range(last, last - count, -1):
         member = numbered.get(ordinal)

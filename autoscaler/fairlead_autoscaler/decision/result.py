@@ -44,7 +44,7 @@ class Decision:
     replicas: int
     """Pods that the pool is to have once all draining pods are gone."""
     scale: int | None
-    """What to write to the Deployment; None: nothing."""
+    """What to write to the workload; None: nothing."""
     drain: tuple[str, ...]
     """UIDs of pods to mark for draining, or whose mark to renew, until `drain_until`."""
     drain_until: datetime

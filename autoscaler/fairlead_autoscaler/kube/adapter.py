@@ -135,7 +135,7 @@ class Cluster:
         pods = (each for each in self._pods.mirror.values() if each.pool in found)
         return ClusterSnapshot(
             pods=tuple(sorted(pods, key=lambda pod: pod.name)),
-            deployments={pool: each for pool, each in found.items() if each is not None},
+            workloads={pool: each for pool, each in found.items() if each is not None},
             missing=tuple(pool for pool, each in found.items() if each is None),
             as_of=as_of,
         )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, cast
 
 from fairlead_autoscaler.decision.inputs import (
     ContainerDefaults,
-    Deployment,
     PodTemplate,
     QuotaLimit,
     Resources,
     Scope,
+    Workload,
 )
 from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.kube import models
@@ -102,15 +102,15 @@ def _how_it_ended(terminated: models.TerminatedObject | None) -> str:
     return f"ends again and again with code {terminated.exit_code}{reason}; its log says why"
 
 
-def workload(
+def workload_of(
     target: Target,
-) -> Callable[[models.WorkloadObject, Deployment | None, float | None], Deployment]:
+) -> Callable[[models.WorkloadObject, Workload | None, float | None], Workload]:
     """Return what converts the object of a target."""
 
     def converted(
-        read: models.WorkloadObject, before: Deployment | None, seen_at: float | None
-    ) -> Deployment:
-        return deployment(read, before, seen_at, target=target)
+        read: models.WorkloadObject, before: Workload | None, seen_at: float | None
+    ) -> Workload:
+        return workload(read, before, seen_at, target=target)
 
     return converted
 
@@ -124,13 +124,13 @@ def with_scale(read: models.WorkloadObject, scale: models.ScaleObject) -> models
     return read.model_copy(update={"metadata": metadata, "spec": spec, "status": status})
 
 
-def deployment(
+def workload(
     read: models.WorkloadObject,
-    before: Deployment | None,
+    before: Workload | None,
     _seen_at: float | None,
     *,
     target: Target | None = None,
-) -> Deployment:
+) -> Workload:
     """Return a Deployment or what stands in its place.
 
     An object older than one already read is ignored. A count that its kind does not have says
@@ -141,7 +141,7 @@ def deployment(
     progress = next(
         (each for each in read.status.conditions if each.type == "Progressing"), None
     )
-    return Deployment(
+    return Workload(
         name=read.metadata.name,
         uid=read.metadata.uid,
         target=target,
@@ -205,10 +205,10 @@ def job_template(
     )
 
 
-def held_by_jobs(made_from: JobTemplate, target: Target, here: Sequence[SeenJob]) -> Deployment:
+def held_by_jobs(made_from: JobTemplate, target: Target, here: Sequence[SeenJob]) -> Workload:
     """Return what holds the pods of a pool of Jobs: so many as have not ended."""
     active = sum(each.is_active for each in here)
-    return Deployment(
+    return Workload(
         name=made_from.name,
         uid=made_from.uid,
         target=target,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.decision.inputs import Workload
 from fairlead_autoscaler.kube import convert, jobs, models
 from fairlead_autoscaler.kube.client import APPLY, MERGE, WRITE_SECONDS
 from fairlead_autoscaler.kube.jobs import Jobs, JobTemplate, SeenJob
@@ -49,7 +49,7 @@ class Holders:
         self._targets = targets
         self._namespace = namespace
         self._selector = selector
-        self._deployments = {
+        self._workloads = {
             pool: self._watch_target(target)
             for pool, target in targets.items()
             if target.has_scale
@@ -65,12 +65,12 @@ class Holders:
     def watches(self) -> tuple[AnyWatch, ...]:
         """Return every watch; that of Jobs, which needs a right, if a pool has some."""
         of_jobs = (self._watched_jobs,) if self._templates else ()
-        return (*self._deployments.values(), *self._templates.values(), *of_jobs)
+        return (*self._workloads.values(), *self._templates.values(), *of_jobs)
 
-    def of(self, pool: str) -> Deployment | None:
+    def of(self, pool: str) -> Workload | None:
         """Return what holds a pool's pods, as the watches know it; None: it is not there."""
-        if pool in self._deployments:
-            return next(iter(self._deployments[pool].mirror.values()), None)
+        if pool in self._workloads:
+            return next(iter(self._workloads[pool].mirror.values()), None)
         made_from = next(iter(self._templates[pool].mirror.values()), None)
         if made_from is None:
             return None
@@ -121,7 +121,7 @@ class Holders:
             made=lambda each: mirror.put(each.metadata.uid, each, as_of=self._watching.clock()),
         )
 
-    def _watch_target(self, target: Target) -> Watch[models.WorkloadObject, Deployment]:
+    def _watch_target(self, target: Target) -> Watch[models.WorkloadObject, Workload]:
         source = named(
             target.path(self._namespace),
             target.name,
@@ -132,7 +132,7 @@ class Holders:
         if not target.is_known:
             source = replace(source, completed=partial(self._with_scale, target))
         return self._watching.watch(
-            source, Mirror[models.WorkloadObject, Deployment](convert.workload(target))
+            source, Mirror[models.WorkloadObject, Workload](convert.workload_of(target))
         )
 
     def _watch_template(self, target: Target) -> Watch[models.PodTemplateWhole, JobTemplate]:
@@ -181,7 +181,7 @@ class Holders:
             return
         for pool, each in self._targets.items():
             if each == target:
-                mirror = self._deployments[pool].mirror
+                mirror = self._workloads[pool].mirror
                 mirror.put(read.metadata.uid, read, as_of=self._watching.clock())
 
 

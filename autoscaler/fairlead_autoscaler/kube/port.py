@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from fairlead_autoscaler.decision.inputs import ContainerDefaults, Deployment, QuotaLimit
+from fairlead_autoscaler.decision.inputs import ContainerDefaults, QuotaLimit, Workload
 from fairlead_autoscaler.election.elector import Lease
 
 POOL_LABEL = "fairlead/pool"
@@ -99,7 +99,7 @@ class ClusterSnapshot:
 
     pods: tuple[WatchedPod, ...]
     """Of all pools that the port knows, sorted by name."""
-    deployments: Mapping[str, Deployment]
+    workloads: Mapping[str, Workload]
     """By pool."""
     missing: tuple[str, ...]
     """Pools whose target does not exist."""

@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Protocol
 from uuid import uuid4
 
-from fairlead_autoscaler.decision.inputs import ContainerDefaults, Deployment, QuotaLimit
+from fairlead_autoscaler.decision.inputs import ContainerDefaults, QuotaLimit, Workload
 from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.election.vacancy import Problem
 from fairlead_autoscaler.kube.port import (
@@ -134,7 +134,7 @@ class LocalPods:
         with self._turn:
             return ClusterSnapshot(
                 pods=tuple(self._pods[name] for name in sorted(self._pods)),
-                deployments={self._pool: self._deployment()},
+                workloads={self._pool: self._deployment()},
                 missing=(),
                 as_of=self._as_of,
             )
@@ -228,10 +228,10 @@ class LocalPods:
             unschedulable=False,
         )
 
-    def _deployment(self) -> Deployment:
+    def _deployment(self) -> Workload:
         leaving = sum(pod.terminating for pod in self._pods.values())
         staying = len(self._pods) - leaving
-        return Deployment(
+        return Workload(
             name=self.name,
             uid=self.name,
             replicas=self._replicas,

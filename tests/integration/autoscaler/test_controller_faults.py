@@ -85,7 +85,7 @@ def test_a_deployment_that_goes_during_the_step_ends_no_controller(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is uninstalled between the look and the write."""
-    replaced(scene, monkeypatch, scene.kube.deployments.clear)
+    replaced(scene, monkeypatch, scene.kube.workloads.clear)
     scene.need(slots=40, work=400.0)
     scene.step()
     scene.step()
@@ -118,10 +118,10 @@ def test_a_write_that_hangs_leaves_the_other_pools_to_the_next_step(
     replaced(scene, monkeypatch, hang)
     scene.need(slots=40, work=400.0)
     scene.step()
-    assert (True, 0) == (scene.replicas > 0, scene.kube.deployments["second"].replicas)
+    assert (True, 0) == (scene.replicas > 0, scene.kube.workloads["second"].replicas)
     scene.step()
 
-    assert 2 == scene.kube.deployments["second"].replicas
+    assert 2 == scene.kube.workloads["second"].replicas
 
 
 def test_steps_that_are_cut_short_again_are_logged_once_a_minute(

@@ -62,7 +62,7 @@ def test_a_quota_that_grew_is_seen_within_ten_seconds(asking: Scene) -> None:
 def limited(scene: Scene, *, cores: int) -> None:
     """Have a quota of CPU, and pods that request half a core."""
     template = PodTemplate(containers=(Resources(requests={"cpu": 500}),))
-    scene.kube.deployments[POOL] = replace(scene.kube.deployments[POOL], template=template)
+    scene.kube.workloads[POOL] = replace(scene.kube.workloads[POOL], template=template)
     used = 500 * len(scene.kube.pods)
     scene.kube.quota_limits = (
         QuotaLimit(
@@ -117,7 +117,7 @@ def test_pools_share_what_the_quota_leaves(asking: Scene) -> None:
     asking.kube.quota = 5
     asking.step(3)
 
-    assert [4, 1] == [asking.kube.deployments[pool].replicas for pool in names]
+    assert [4, 1] == [asking.kube.workloads[pool].replicas for pool in names]
 
 
 def test_what_is_forbidden_keeps_nothing_else_from_being_asked(asking: Scene) -> None:
@@ -138,4 +138,4 @@ def test_another_autoscaler_is_named_within_a_minute(asking: Scene) -> None:
 
     assert before == asking.replicas
     assert "ForeignAutoscaler" == asking.status()["reason"]
-    assert POOL in asking.kube.deployments
+    assert POOL in asking.kube.workloads

@@ -99,8 +99,8 @@ def test_pods_are_adopted_as_they_are(capsys: pytest.CaptureFixture[str]) -> Non
     pools = targets_of({"default": "shop-worker"})
     tell_adopted(adopted(kube, pools), as_json=False)
 
-    assert 7 == kube.deployments["default"].replicas
-    assert kube.deployments["default"].owner is None
+    assert 7 == kube.workloads["default"].replicas
+    assert kube.workloads["default"].owner is None
     assert "default: shop-worker keeps its 7 pods\n" == capsys.readouterr().out
 
     tell_adopted(adopted(kube, pools), as_json=True)

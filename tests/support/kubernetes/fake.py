@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from fairlead_autoscaler.decision.inputs import ContainerDefaults, Deployment, QuotaLimit
+from fairlead_autoscaler.decision.inputs import ContainerDefaults, QuotaLimit, Workload
 from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.kube.port import (
     ClusterSnapshot,
@@ -40,7 +40,7 @@ class FakeKube:
     changed: Callable[[], None] = lambda: None
     """Called when a document changes, as the real port does."""
     pods: dict[str, WatchedPod] = field(default_factory=dict[str, WatchedPod])
-    deployments: dict[str, Deployment] = field(default_factory=dict[str, Deployment])
+    workloads: dict[str, Workload] = field(default_factory=dict[str, Workload])
     """By pool."""
     missing: tuple[str, ...] = ()
     policy: Documents = field(default_factory=lambda: Documents(live=None, values=None))
@@ -79,7 +79,7 @@ class FakeKube:
     def add_pool(self, pool: str, *, replicas: int = 0, name: str | None = None) -> None:
         """Add a Deployment, without pods until `settle`."""
         name = name or f"release-worker-{pool}"
-        self.deployments[pool] = Deployment(
+        self.workloads[pool] = Workload(
             name=name,
             uid=f"uid-{name}",
             replicas=replicas,
@@ -106,13 +106,13 @@ class FakeKube:
         never been ready become so.
         """
         gone: list[str] = []
-        for pool, deployment in self.deployments.items():
+        for pool, workload in self.workloads.items():
             here = [each for each in self.pods.values() if each.pool == pool]
-            doomed = first_to_go(here, len(here) - deployment.replicas)
+            doomed = first_to_go(here, len(here) - workload.replicas)
             gone += [each.name for each in doomed]
             for each in doomed:
                 del self.pods[each.name]
-            for _ in range(deployment.replicas - len(here)):
+            for _ in range(workload.replicas - len(here)):
                 self._add_pod(pool)
             self._touch(pool)
         if ready:
@@ -122,9 +122,9 @@ class FakeKube:
 
     def intrude(self, pool: str, replicas: int, *, owner: str | None = None) -> None:
         """Write `replicas` as another client."""
-        deployment = self.deployments[pool]
-        self.deployments[pool] = replace(
-            deployment, replicas=replicas, owner=owner, version=self._next()
+        workload = self.workloads[pool]
+        self.workloads[pool] = replace(
+            workload, replicas=replicas, owner=owner, version=self._next()
         )
 
     def edit(
@@ -153,7 +153,7 @@ class FakeKube:
             return self._stale
         return ClusterSnapshot(
             pods=tuple(self.pods[name] for name in sorted(self.pods)),
-            deployments=dict(self.deployments),
+            workloads=dict(self.workloads),
             missing=self.missing,
             as_of=self.clock(),
         )
@@ -170,28 +170,28 @@ class FakeKube:
     def scale(self, address: str) -> Scale:
         """Return what a Deployment is asked for."""
         self._called("scale")
-        deployment = self.deployments[self._pool(address)]
-        return Scale(replicas=deployment.replicas, version=deployment.version)
+        workload = self.workloads[self._pool(address)]
+        return Scale(replicas=workload.replicas, version=workload.version)
 
     def apply_scale(self, address: str, *, replicas: int, version: str) -> Scale:
         """Ask for so many pods."""
         self._called("apply_scale")
         pool = self._pool(address)
-        deployment = self.deployments[pool]
-        if deployment.version != version:
-            raise ConflictError(f"{address} is at {deployment.version}, not at {version}")
-        self.deployments[pool] = replace(
-            deployment, replicas=replicas, owner=None, version=self._next()
+        workload = self.workloads[pool]
+        if workload.version != version:
+            raise ConflictError(f"{address} is at {workload.version}, not at {version}")
+        self.workloads[pool] = replace(
+            workload, replicas=replicas, owner=None, version=self._next()
         )
-        return Scale(replicas=replicas, version=self.deployments[pool].version)
+        return Scale(replicas=replicas, version=self.workloads[pool].version)
 
     def create_jobs(self, pool: str, *, total: int, may_go_on: Callable[[], bool]) -> None:
         """Make the Jobs that are missing; `settle` makes their pods."""
         self._called("create_jobs")
         if may_go_on():
-            deployment = self.deployments[pool]
-            more = max(total, deployment.replicas)
-            self.deployments[pool] = replace(deployment, replicas=more)
+            workload = self.workloads[pool]
+            more = max(total, workload.replicas)
+            self.workloads[pool] = replace(workload, replicas=more)
 
     def record_event(self, event: Event) -> None:
         """Record an event."""
@@ -255,7 +255,7 @@ class FakeKube:
             raise self._faults[method].pop(0)
 
     def _pool(self, address: str) -> str:
-        for pool, each in self.deployments.items():
+        for pool, each in self.workloads.items():
             if each.address == address:
                 return pool
         raise NotFoundError(f"there is no {address}")
@@ -275,7 +275,7 @@ class FakeKube:
 
     def _add_pod(self, pool: str) -> None:
         self._made += 1
-        name = f"{self.deployments[pool].name}-{self._made:04}"
+        name = f"{self.workloads[pool].name}-{self._made:04}"
         self.pods[name] = WatchedPod(
             uid=f"uid-{name}",
             name=name,
@@ -291,8 +291,8 @@ class FakeKube:
     def _touch(self, pool: str) -> None:
         """Let the status follow; a real one moves the version as well."""
         count = sum(each.pool == pool for each in self.pods.values())
-        self.deployments[pool] = replace(
-            self.deployments[pool],
+        self.workloads[pool] = replace(
+            self.workloads[pool],
             status_replicas=count,
             updated_replicas=count,
             version=self._next(),

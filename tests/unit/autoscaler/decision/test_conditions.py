@@ -19,11 +19,11 @@ from tests.support.autoscaling import (
     NOW,
     Cluster,
     demand,
-    deployment,
     loads,
     look,
     pool,
     seconds,
+    workload,
 )
 
 
@@ -163,7 +163,7 @@ def test_a_dry_run_reports_the_underlying_reason() -> None:
 
 def test_a_pool_at_zero_is_not_active() -> None:
     """Its first pods make it so, when they are asked for."""
-    empty = decide(State(), replace(look(0), deployment=deployment(0)), pool())
+    empty = decide(State(), replace(look(0), workload=workload(0)), pool())
     woken = decide(empty.state, look(0, demand(work=8)), pool())
 
     assert [False, True] == [each.conditions[1].status for each in (empty, woken)]

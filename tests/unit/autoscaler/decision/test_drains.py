@@ -18,11 +18,11 @@ from tests.support.autoscaling import (
     NOW,
     Cluster,
     demand,
-    deployment,
     loads,
     look,
     pool,
     seconds,
+    workload,
 )
 
 SETTLED = State(recent_needs=(NeedPoint(NOW - seconds(3600), 0),))
@@ -206,7 +206,7 @@ def test_a_pod_that_only_its_worker_shows_is_not_given_up() -> None:
 
 def test_pods_that_were_never_made_are_given_up_first_of_all() -> None:
     """A quota or a full cluster may keep them from being made."""
-    found = decide(SETTLED, replace(look(4), deployment=deployment(10)), pool(min=4))
+    found = decide(SETTLED, replace(look(4), workload=workload(10)), pool(min=4))
 
     assert (4, ()) == (found.scale, found.drain)
 
@@ -226,7 +226,7 @@ def test_a_pod_that_survives_its_own_removal_is_returned_to_work() -> None:
         now=at,
         cluster_at=at,
         demand=demand(at),
-        deployment=deployment(2, "2"),
+        workload=workload(2, "2"),
         pods=tuple(each for each in drained.pods if each.uid in kept - wrong),
         workers=tuple(each for each in drained.workers if each.pod_uid in kept - wrong),
     )
@@ -252,7 +252,7 @@ def without(inputs: Inputs, uids: set[str], *, after: float) -> Inputs:
         now=now,
         cluster_at=now,
         demand=demand(now),
-        deployment=deployment(4, "2"),
+        workload=workload(4, "2"),
         pods=tuple(each for each in inputs.pods if each.uid not in uids),
         workers=tuple(each for each in inputs.workers if each.pod_uid not in uids),
     )
@@ -313,7 +313,7 @@ def test_a_scale_down_that_failed_is_repeated() -> None:
         cluster.inputs,
         now=at,
         demand=demand(at),
-        deployment=deployment(10, "9"),
+        workload=workload(10, "9"),
         write_failed=True,
     )
     again = decide(first.state, failed, cluster.config)
@@ -329,9 +329,9 @@ def test_a_scale_up_that_failed_forgets_no_scale_down_before_it() -> None:
     emptied = cluster.inputs
     lowered = decide(cluster.state, emptied, cluster.config)
     at = emptied.now + seconds(5)
-    busy = replace(emptied, now=at, demand=demand(at, work=5000), deployment=deployment(2, "2"))
+    busy = replace(emptied, now=at, demand=demand(at, work=5000), workload=workload(2, "2"))
     grown = decide(lowered.state, busy, cluster.config)
-    failed = replace(busy, write_failed=True, deployment=deployment(2, "3"))
+    failed = replace(busy, write_failed=True, workload=workload(2, "3"))
     again = decide(grown.state, failed, cluster.config)
 
     assert (2, 10, 10) == (lowered.scale, grown.scale, again.scale)
@@ -345,7 +345,7 @@ def test_pods_whose_removal_was_asked_for_are_not_counted_again() -> None:
     emptied = cluster.inputs
     lowered = decide(cluster.state, emptied, cluster.config)
     at = emptied.now + seconds(5)
-    lagging = replace(emptied, now=at, demand=demand(at), deployment=deployment(2, "2"))
+    lagging = replace(emptied, now=at, demand=demand(at), workload=workload(2, "2"))
     found = decide(lowered.state, lagging, cluster.config)
 
     assert (2, None, lowered.drain) == (lowered.scale, found.scale, found.drain)

@@ -68,7 +68,7 @@ def test_a_pool_that_waits_for_a_burst_keeps_its_pods() -> None:
     seen: list[int] = []
     for _ in range(60):
         cluster.tick(BEFORE)
-        seen.append(cluster.inputs.deployment.replicas)
+        seen.append(cluster.inputs.workload.replicas)
     later = Cluster(config, look(0), start)
 
     assert [0, 10] == sorted(set(seen))

@@ -9,7 +9,7 @@ from fairlead_autoscaler.decision.decide import decide
 from fairlead_autoscaler.decision.inputs import Inputs
 from fairlead_autoscaler.decision.reasons import Reason
 from fairlead_autoscaler.decision.result import Decision, State
-from tests.support.autoscaling import NOW, demand, deployment, look, pool, seconds
+from tests.support.autoscaling import NOW, demand, look, pool, seconds, workload
 
 BUSY = 100_000.0
 
@@ -20,7 +20,7 @@ def at(replicas: int, version: str, now: datetime = NOW, owner: str | None = Non
         look(replicas, demand(now, work=BUSY)),
         now=now,
         cluster_at=now,
-        deployment=replace(deployment(replicas, version), owner=owner),
+        workload=replace(workload(replicas, version), owner=owner),
     )
 
 

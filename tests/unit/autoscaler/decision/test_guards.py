@@ -12,12 +12,12 @@ from tests.support.autoscaling import (
     NOW,
     Cluster,
     demand,
-    deployment,
     loads,
     look,
     pods,
     pool,
     seconds,
+    workload,
 )
 
 BUSY = demand(work=800)
@@ -26,13 +26,13 @@ STALE = demand(NOW - seconds(16), work=800)
 
 def rolling(inputs: Inputs) -> Inputs:
     """Return the inputs during a rollout."""
-    return replace(inputs, deployment=replace(inputs.deployment, updated_replicas=0))
+    return replace(inputs, workload=replace(inputs.workload, updated_replicas=0))
 
 
 def stuck(inputs: Inputs) -> Inputs:
     """Return the inputs during one that makes no progress."""
-    deployed = replace(inputs.deployment, observed_generation=0, past_deadline=True)
-    return replace(inputs, deployment=deployed)
+    deployed = replace(inputs.workload, observed_generation=0, past_deadline=True)
+    return replace(inputs, workload=deployed)
 
 
 def fallen(inputs: Inputs) -> Inputs:
@@ -230,10 +230,10 @@ def test_a_dry_run_says_what_would_be_done_and_remembers_nothing_of_it() -> None
 
 def test_a_rollout_is_over_when_all_pods_are_new_and_its_generation_was_seen() -> None:
     """Fewer pods than asked for are no rollout: they are only not there yet."""
-    few = replace(look(3), deployment=replace(deployment(5), status_replicas=3))
+    few = replace(look(3), workload=replace(workload(5), status_replicas=3))
     found = decide(
         State(),
-        replace(few, deployment=replace(few.deployment, updated_replicas=3)),
+        replace(few, workload=replace(few.workload, updated_replicas=3)),
         pool(),
     )
 

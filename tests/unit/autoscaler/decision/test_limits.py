@@ -17,7 +17,7 @@ from fairlead_autoscaler.decision.limits import (
 from fairlead_autoscaler.decision.reasons import Reason
 from fairlead_autoscaler.decision.result import State
 from fairlead_autoscaler.decision.schedules import ScheduledBounds
-from tests.support.autoscaling import NOW, demand, deployment, look, pods, pool, seconds
+from tests.support.autoscaling import NOW, demand, look, pods, pool, seconds, workload
 
 NONE = ScheduledBounds(None, None)
 
@@ -173,6 +173,6 @@ def test_a_lower_max_takes_pods_away_at_once() -> None:
 def test_a_cap_goes_before_every_floor() -> None:
     """A schedule's max below min holds; an empty pool goes to it as well."""
     config = pool(min=5, schedules=[{"start": "00:00", "end": "00:00", "max": 2}])
-    found = decide(State(), replace(look(0), deployment=deployment(0)), config)
+    found = decide(State(), replace(look(0), workload=workload(0)), config)
 
     assert (2, (Reason.AT_SCHEDULE_MAX,)) == (found.scale, found.limited)

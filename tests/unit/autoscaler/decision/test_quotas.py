@@ -39,7 +39,7 @@ def limit(resource: str, left: int = 10_000, *scopes: Scope, hard: str = "10") -
         ("requests.nvidia.com/gpu", 0),
         ("requests.storage", 0),
         ("services", 0),
-        ("count/deployments.apps", 0),
+        ("count/workloads.apps", 0),
     ],
 )
 def test_a_pod_counts_what_it_requests_or_is_limited_to(

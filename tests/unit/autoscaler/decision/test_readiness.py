@@ -102,7 +102,7 @@ def test_a_pod_that_is_empty_under_its_mark_is_not_lost() -> None:
         cluster.tick(IDLE)
 
     assert () == cluster.state.lost
-    assert 1 == cluster.inputs.deployment.replicas
+    assert 1 == cluster.inputs.workload.replicas
 
 
 def test_pods_that_cannot_run_are_said_in_one_sentence() -> None:

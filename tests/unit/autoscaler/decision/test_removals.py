@@ -25,8 +25,8 @@ STATEFUL, UNKNOWN, JOBS = "statefulsets.v1.apps/w", "fleets.v1.x.dev/w", "podtem
 def held_by(target: str, count: int, config: Autoscale, *, one_by_one: bool = False) -> Cluster:
     """Return idle pods of a kind, numbered from 0, of which none was needed of late."""
     seen = look(count)
-    holds = replace(seen.deployment, target=parsed(target), removes_one_by_one=one_by_one)
-    return Cluster(config, replace(numbered(seen), deployment=holds), SETTLED)
+    holds = replace(seen.workload, target=parsed(target), removes_one_by_one=one_by_one)
+    return Cluster(config, replace(numbered(seen), workload=holds), SETTLED)
 
 
 def numbered(seen: Inputs) -> Inputs:
@@ -122,7 +122,7 @@ def test_pods_of_an_unknown_kind_stay_marked_until_the_surplus_is_gone() -> None
     cluster = held_by(UNKNOWN, 3, pool(min=1))
     for _ in range(2):
         cluster.tick(demand())
-    here = replace(cluster.inputs, deployment=replace(cluster.inputs.deployment, replicas=1))
+    here = replace(cluster.inputs, workload=replace(cluster.inputs.workload, replicas=1))
     pods = tuple(replace(each, ready=False) for each in held_by(UNKNOWN, 3, pool()).inputs.pods)
     cluster.inputs = replace(here, pods=pods)
     still = cluster.tick(demand(), jobs=())
@@ -183,8 +183,8 @@ def test_while_jobs_fail_before_a_worker_is_there_one_at_a_time_is_tried() -> No
     """Otherwise a broken image would make as many at each step as jobs wait."""
     cluster = one_job_each(100)
     failed = tuple(NOW.timestamp() - each for each in (30, 20, 10))
-    holds = replace(cluster.inputs.deployment, failed_at=failed)
-    cluster.inputs = replace(cluster.inputs, deployment=holds)
+    holds = replace(cluster.inputs.workload, failed_at=failed)
+    cluster.inputs = replace(cluster.inputs, workload=holds)
     found = cluster.tick()
 
     assert (1, (Reason.JOBS_FAIL,)) == (found.scale, found.limited[:1])

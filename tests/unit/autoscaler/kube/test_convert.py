@@ -133,7 +133,7 @@ def test_a_rollout_that_made_no_progress_is_past_its_deadline() -> None:
         {"metadata": {"name": "d"}, "spec": {}, "status": {"conditions": [condition]}}
     )
 
-    seen = convert.deployment(read, None, None)
+    seen = convert.workload(read, None, None)
 
     assert (True, 1) == (seen.past_deadline, seen.replicas)
 
@@ -189,12 +189,12 @@ def test_a_watch_that_is_behind_shows_nothing_older() -> None:
         )
         for version, replicas in (("10", 8), ("9", 10))
     )
-    shown = convert.deployment(newer, None, None)
+    shown = convert.workload(newer, None, None)
 
-    assert shown == convert.deployment(older, shown, None)
+    assert shown == convert.workload(older, shown, None)
     assert (
         "11"
-        == convert.deployment(
+        == convert.workload(
             newer.model_copy(
                 update={
                     "metadata": newer.metadata.model_copy(update={"resource_version": "11"})
@@ -273,7 +273,7 @@ def rolling(target: str, **said: Json) -> tuple[bool, bool]:
             "status": {"observedGeneration": 2, "replicas": 3, **said},
         }
     )
-    made = convert.deployment(read, None, None, target=parsed(target))
+    made = convert.workload(read, None, None, target=parsed(target))
     pods = made.updated_replicas != made.status_replicas or made.is_replacing
     return made.observed_generation != made.generation, pods
 

@@ -24,7 +24,7 @@ def test_the_pod_that_is_not_ready_goes_first() -> None:
     kube = a_pool_of(3)
     oldest = kube.snapshot().pods[0]
     kube.set_pod(oldest.name, ready=False)
-    deployment = kube.snapshot().deployments["default"]
+    deployment = kube.snapshot().workloads["default"]
 
     kube.apply_scale(deployment.name, replicas=2, version=deployment.version)
 
@@ -34,7 +34,7 @@ def test_the_pod_that_is_not_ready_goes_first() -> None:
 def test_a_scale_is_refused_at_an_older_version_and_changes_nothing() -> None:
     """Each write names the version of this tick; the status moves it too."""
     kube = a_pool_of(1)
-    before = kube.snapshot().deployments["default"]
+    before = kube.snapshot().workloads["default"]
     kube.set_pod(kube.snapshot().pods[0].name, ready=False)
 
     with pytest.raises(ConflictError):

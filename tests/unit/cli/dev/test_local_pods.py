@@ -172,13 +172,13 @@ def test_a_pod_leaves_when_its_process_has_ended() -> None:
     scene.serve("worker-1", "worker-2", "worker-3")
     scene.ask(2)
     scene.pods.settle()
-    leaving = scene.pods.snapshot().deployments["default"].terminating_replicas
+    leaving = scene.pods.snapshot().workloads["default"].terminating_replicas
 
     del scene.processes.running["worker-3"]
     scene.pods.settle()
 
     assert (1, ["worker-3"]) == (leaving, scene.processes.dismissed)
-    assert 0 == scene.pods.snapshot().deployments["default"].terminating_replicas
+    assert 0 == scene.pods.snapshot().workloads["default"].terminating_replicas
     assert 2 == len(scene.pods.snapshot().pods)
 
 
@@ -210,10 +210,10 @@ def test_what_is_known_of_the_pods_ages_while_nobody_can_tell_who_is_ready() -> 
 def test_a_number_that_was_decided_on_an_old_look_is_refused() -> None:
     """As an API server refuses it."""
     scene = Scene()
-    old = scene.pods.snapshot().deployments["default"].version
+    old = scene.pods.snapshot().workloads["default"].version
     scene.ask(4)
 
     with pytest.raises(ConflictError):
         scene.pods.apply_scale("local-default", replicas=1, version=old)
 
-    assert 4 == scene.pods.snapshot().deployments["default"].replicas
+    assert 4 == scene.pods.snapshot().workloads["default"].replicas
