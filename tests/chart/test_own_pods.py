@@ -5,6 +5,7 @@ from typing import cast
 import pytest
 
 from tests.support.chart import (
+    CONSOLE,
     GIVEN,
     PRODUCTION,
     Json,
@@ -144,7 +145,11 @@ def test_pods_ask_for_the_disk_that_they_write_to_in_production(
 
     One that does not measure its disk, such as a rootless kind's, runs no pod that asks.
     """
-    specs = tuple(pod_specs(render(values)))
+    console = {
+        **cast("Object", values.get("console", {})),
+        **cast("Object", CONSOLE["console"]),
+    }
+    specs = tuple(pod_specs(render({**values, "console": console})))
     asked = {
         "ephemeral-storage" in cast("Object", at(container, "resources", "requests"))
         for _, spec in specs
