@@ -26,8 +26,11 @@ if why := cluster.missing():
 
 pytestmark = pytest.mark.timeout(cluster.TIMEOUT_SECONDS)
 
-ROOM = 3
-"""Pods of the pool that the quota has CPU for; the policy allows twice as many."""
+ROOM = 10
+"""Pods of the pool that the quota has CPU for."""
+
+MAX = ROOM + 4
+"""Pods of the pool that the policy allows."""
 
 CPU_MILLIS = 30
 """What each of them asks for."""
@@ -37,8 +40,8 @@ NIGHT_OBJECTIVE_SECONDS = 10.0
 AHEAD_SECONDS = 55
 """Before it fires a schedule is inserted; a start is taken to last half a minute at first."""
 
-FIXED_MILLIS = 2 * 20 + 2 * 20 + 100
-"""What schedulers, autoscalers and the trial database ask for.
+FIXED_MILLIS = 2 * 20 + 2 * 20 + 2 * 20 + 100
+"""What schedulers, autoscalers, the pods with a GPU and the trial database ask for.
 
 While the release is installed, its migrations and a pod of each pool ask for no more than the
 pods that there is room for later.
@@ -72,7 +75,7 @@ POOLS: Object = {
         "volumeMounts": [{"name": "app", "mountPath": "/app", "readOnly": True}],
         "concurrency": 1,
         "resources": {"requests": {"cpu": f"{CPU_MILLIS}m", "memory": "64Mi"}},
-        "autoscale": {**SCALED, "objective": "15s", "max": 2 * ROOM},
+        "autoscale": {**SCALED, "objective": "15s", "max": MAX},
     },
     "night": {
         "concurrency": 2,
@@ -84,7 +87,7 @@ POOLS: Object = {
             "requests": {"cpu": "20m", "memory": "64Mi"},
             "limits": {GPU: 1},
         },
-        "autoscale": {**SCALED, "objective": "30s", "max": 2},
+        "autoscale": {"min": 2, "max": 2},
     },
 }
 VALUES: Object = {
@@ -150,12 +153,16 @@ def limited_by(release: Release) -> set[str]:
 def test_a_quota_of_cpu_is_kept_and_said_and_its_end_starts_pods(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
-    """With CPU for three pods it asks for three, and says so; for more once there is room."""
+    """With CPU for ten pods it asks for ten, and says so; for more once there is room."""
     jobs.inserted(db, 2, seconds=4).await_end()
-    until(lambda: not release.pods("worker"), what="empty pools", seconds=120)
+    until(
+        lambda: len(release.pods("worker")) == len(pods_of(release, "gpu")) == 2,
+        what="two pods with a GPU, and no others",
+        seconds=120,
+    )
     begun = monotonic()
 
-    load = jobs.inserted(db, 40, seconds=4)
+    load = jobs.inserted(db, 80, seconds=4)
     until(
         lambda: {"AtQuota", "requests.cpu,", "compute"} <= limited_by(release),
         what="the quota and what it counts in the status",
@@ -166,7 +173,7 @@ def test_a_quota_of_cpu_is_kept_and_said_and_its_end_starts_pods(
     assert ROOM == max(count for when, count in record.scales() if when > begun)
     assert "FailedCreate" not in release.kubectl("get", "events")
 
-    more = jobs.inserted(db, 30, seconds=4)
+    more = jobs.inserted(db, 20, seconds=4)
     release.kubectl("delete", "resourcequota", "compute")
     lifted = monotonic()
     until(lambda: release.replicas() > ROOM, what="more pods than before", seconds=60)
@@ -197,7 +204,7 @@ def test_a_pod_that_crashes_again_and_again_keeps_no_other(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
     """Its container comes back and ends; the pool shrinks to nothing all the same."""
-    load = jobs.inserted(db, 40, seconds=4)
+    load = jobs.inserted(db, 20, seconds=4)
     load.await_running(2, seconds=120)
     (pod,) = db.execute(POD_OF_ANY).fetchone() or ("",)
     words = ("exec", str(pod), "--container=worker", "--", "python3", "-c", CRASH)
