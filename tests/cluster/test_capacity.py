@@ -229,6 +229,7 @@ def crashed(release: Release, pod: str) -> int:
     return cast("int", at(found[0], "status", "containerStatuses", 0, "restartCount") or 0)
 
 
+@pytest.mark.long
 def test_a_nightly_burst_finds_its_pods_where_there_were_none(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:

@@ -208,6 +208,7 @@ def test_a_password_that_changes_under_load_costs_no_job(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(cluster.TIMEOUT_SECONDS + LONG[0] * LONG[1])
 def test_a_password_that_changes_each_minute_costs_no_job(
     release: Release,
     db: Connection[TupleRow],
