@@ -194,7 +194,7 @@ def test_a_page_follows_what_happens(browser: Chrome, address: str, db: Database
     run(browser, "window.isTheSame = true")
     db.execute(_STORED, {"said": "mail"})
 
-    until(lambda: "mail" in live_part(browser), what="a change", seconds=60)
+    until(lambda: "mail" in live_part(browser), what="a change", seconds=90)
     assert run(browser, "return window.isTheSame")
     live = browser.find_element(By.ID, "live")
     live.click()
