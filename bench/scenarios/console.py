@@ -42,7 +42,7 @@ _BACKLOG = 20_000
 _LED = "select epoch > 0 from fairlead.leaders where role = 'scheduler'"
 _REPORTED = "select exists (select from fairlead.fairness_reports)"
 _PAGES = (
-    *("/", "/queues", "/jobs", "/failures", "/failures?hours=168", "/tenants", "/schedules"),
+    *("/", "/queues", "/jobs", "/failures", "/failures?within=7d", "/tenants", "/schedules"),
     *("/autoscaler", "/policy", "/audit", "/jobs?tenant=tenant-7", "/jobs?queue=queue-3"),
     *("/jobs?state=failed", "/jobs?state=scheduled", "/jobs?tenant=tenant-7&state=failed"),
 )

@@ -61,6 +61,7 @@ class Pages:
         return self.render(request, "wrong.html", status=status, **values)
 
 
+_REFUSED = 403
 _AWAY = "This page comes back by itself when the database does."
 _SLOW = f"The database took longer than {STATEMENT_SECONDS} s to answer, so this was stopped."
 _BUSY = "Every session of the console is taken. Try again in a moment."
@@ -96,6 +97,8 @@ def _of_the_database(error: Exception) -> tuple[str, str]:
 class Fresh:
     """Has every page read anew after a request that may have changed something.
 
+    One that is refused has changed nothing: who may only look has nothing read oftener by it.
+
     Args:
         app: What answers.
         forget: Drops what is kept of pages; called before the answer is sent.
@@ -112,7 +115,7 @@ class Fresh:
             return
 
         async def send_after(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"] == "http.response.start" and message["status"] != _REFUSED:
                 self._forget()
             await send(message)
 
