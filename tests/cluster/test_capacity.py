@@ -18,7 +18,7 @@ from tests.support import cluster, jobs
 from tests.support.chart import Object, at
 from tests.support.cluster import NAMED, Release
 from tests.support.jobs import Jobs
-from tests.support.object_changes import Record, is_ready
+from tests.support.object_changes import Record
 from tests.support.waiting import until
 
 if why := cluster.missing():
@@ -260,7 +260,7 @@ def test_a_nightly_burst_finds_its_pods_where_there_were_none(
 
 
 def test_a_rollout_of_a_pool_that_fills_its_node_cuts_no_job_short(
-    release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
+    release: Release, db: Connection[TupleRow], figures: dict[str, float]
 ) -> None:
     """Two GPUs, two pods, each with a job: a pod's place is free when its job has ended."""
     busy = jobs.inserted(db, 2, seconds=cluster.JOB_SECONDS / 2, queue="gpu")
@@ -280,8 +280,21 @@ def test_a_rollout_of_a_pool_that_fills_its_node_cuts_no_job_short(
         assert (1, 0) == (ended.attempts, ended.losses)
         assert {} == each.cut_short()
     figures["a full node's rollout: to the end of its jobs"] = monotonic() - begun
-    ready = [each for each in record.changes if is_ready(each.object)]
-    assert any(at(each.object, "metadata", "annotations", "new") == "yes" for each in ready)
+    last = jobs.inserted(db, 2, seconds=10, queue="gpu")
+    until(
+        lambda: last.pods() & new_pods(release, "gpu"),
+        what="a job in a new pod",
+        seconds=90,
+    )
+
+
+def new_pods(release: Release, pool: str) -> set[str]:
+    """Return the uids of a pool's pods that the release which followed made."""
+    return {
+        str(at(each, "metadata", "uid"))
+        for each in pods_of(release, pool)
+        if at(each, "metadata", "annotations", "new") == "yes"
+    }
 
 
 def finds_no_node(pod: Object) -> bool:
