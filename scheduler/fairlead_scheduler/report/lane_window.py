@@ -14,6 +14,7 @@ class LaneWindow:
     __slots__ = (
         "_counted_us",
         "_entitled_us",
+        "_oldest_us",
         "_served_us",
         "blocked_by",
         "blocked_us",
@@ -47,8 +48,10 @@ class LaneWindow:
         self.blocked_by: str | None = None
         self.blocked_us = 0
         """The first snapshot, of those without a break, with this reason."""
+        self._oldest_us: int | None = None
+        """Since when the oldest job waits, as far as it is known."""
         self.wait_us: int | None = None
-        """How long the oldest job has waited."""
+        """How long the oldest job has waited; None where no job waits."""
 
     @property
     def is_idle(self) -> bool:
@@ -93,6 +96,9 @@ class LaneWindow:
     def note(self, snapshot: LedgerSnapshot, unknown_us: int) -> None:
         """Note what its lane waits for, and since when.
 
+        While the lane's next jobs are being read none of them is known: then its oldest job
+        counts as waiting since the last one that was, or since something was found pending.
+
         Args:
             snapshot: The last one.
             unknown_us: Since when a job counts as waiting that was pending before its leader
@@ -114,6 +120,9 @@ class LaneWindow:
                     _, _, _, seen_us = stream.ready[0]
                     seen_us = unknown_us if seen_us is None else seen_us
                     oldest_us = seen_us if oldest_us is None else min(oldest_us, seen_us)
+            if oldest_us is None:
+                oldest_us = self.pending_us if self._oldest_us is None else self._oldest_us
         if blocked_by != self.blocked_by:
             self.blocked_by, self.blocked_us = blocked_by, snapshot.at_us
+        self._oldest_us = oldest_us
         self.wait_us = None if oldest_us is None else max(0, snapshot.at_us - oldest_us)
