@@ -280,7 +280,8 @@ def test_a_rollout_of_a_pool_that_fills_its_node_cuts_no_job_short(
         assert (1, 0) == (ended.attempts, ended.losses)
         assert {} == each.cut_short()
     figures["a full node's rollout: to the end of its jobs"] = monotonic() - begun
-    last = jobs.inserted(db, 2, seconds=10, queue="gpu")
+    # Two minutes of work for one pod: a new one is ready before an old one has done it all.
+    last = jobs.inserted(db, 24, seconds=5, queue="gpu")
     until(
         lambda: last.pods() & new_pods(release, "gpu"),
         what="a job in a new pod",
