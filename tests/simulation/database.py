@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from fairlead_scheduler.pending.values import Paused, Stream
+from fairlead_scheduler.rows import Move
 from tests.support.fleet import Job
 from tests.support.simulated_jobs import SECOND, Clock
 
@@ -71,6 +72,7 @@ class Receipt:
     ended: list[int] | None = None
     run_us: list[int] | None = None
     returned: list[int] | None = None
+    moved: list[Move] | None = None
 
 
 @dataclass(slots=True)

@@ -66,7 +66,10 @@ class Reads:
             return []
         taken = [database.receipts.pop(i) for i in ids[: values["limit"]]]
         return [
-            (x.id, x.at_us, x.worker, x.claimed, x.ended, x.run_us, x.returned, *[None] * 5)
+            (
+                *(x.id, x.at_us, x.worker, x.claimed, x.ended, x.run_us, x.returned),
+                *(*[None] * 5, x.moved),
+            )
             for x in taken
         ]
 

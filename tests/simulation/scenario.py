@@ -72,6 +72,7 @@ def scenario_of(seed: int) -> Scenario:
         Fault(draw.randrange(FAULTS_US), "edit", OWNERS[0], 0.0, 0)
         for _ in range(len(history.laws) - 1)
     ]
+    faults += _moves(seed)
     often = draw.random() < 0.4
     return Scenario(
         history=history,
@@ -93,6 +94,22 @@ def scenario_of(seed: int) -> Scenario:
         lost_notices=draw.choice((0.0, 0.0, 0.1)),
         clock_steps_us=_CLOCK_STEPS_US[: draw.randint(1, len(_CLOCK_STEPS_US))],
     )
+
+
+def _moves(seed: int) -> list[Fault]:
+    """Return when jobs are given other priorities: in a part of the seeds, and then often."""
+    draw = Random(f"moves {seed}")
+    many = draw.randint(1, 10) if draw.random() < 0.25 else 0
+    return [
+        Fault(
+            draw.randrange(FAULTS_US),
+            "move",
+            draw.choice(OWNERS),
+            draw.random(),
+            draw.randrange(1 << 16),
+        )
+        for _ in range(many)
+    ]
 
 
 def stream_of(fault: Fault) -> tuple[str, str, int]:

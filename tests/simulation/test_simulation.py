@@ -12,9 +12,11 @@ from tests.simulation.variants import VARIANTS
 LEADER, AUTOSCALER = (0, 1, 2, 4), range(4)
 FOUND = (5, 6, 19, 22, 130)
 """Seeds of the leader that found what is mended."""
+LATE = 213
+"""In it a job that fell due before its commit has an id below the tail of any later leader."""
 
 
-@pytest.mark.parametrize("seed", [*LEADER, *FOUND])
+@pytest.mark.parametrize("seed", [*LEADER, *FOUND, LATE])
 def test_the_leader_keeps_every_promise(seed: int) -> None:
     """Limits, rates, keys, pauses, shares, order and liveness, whatever goes wrong."""
     verdict = simulate("leader", seed)

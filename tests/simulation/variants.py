@@ -9,12 +9,13 @@ from unittest.mock import patch
 from fairlead_autoscaler.decision import guards
 from fairlead_autoscaler.decision.fleet import Member
 from fairlead_autoscaler.decision.limits import Bounded
+from fairlead_scheduler.loop.requests import Requests
 from fairlead_scheduler.loop.state import LeaderState
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.ordering.router import Router
 from fairlead_scheduler.pending.tail import Tail
-from fairlead_scheduler.pending.watermarks import ReceiptWatermark
+from fairlead_scheduler.pending.watermarks import LowWatermark, ReceiptWatermark
 from fairlead_scheduler.policy.gcra import Rate, WindowUsage
 from tests.simulation.database import Database
 
@@ -68,6 +69,10 @@ def _to_the_last(self: ReceiptWatermark, ids: list[int], now_us: int) -> None:
     del now_us
     after = self._after  # pyright: ignore[reportPrivateUsage] - the defect
     self._after = max([after or 0, *ids])  # pyright: ignore[reportPrivateUsage] - the defect
+
+
+def _at_the_mark(self: LowWatermark) -> int:
+    return self.reached_us
 
 
 def _for_nothing(self: Ledger, ids: Sequence[int], run_us: Sequence[int]) -> None:
@@ -148,6 +153,18 @@ VARIANTS = (
         lambda: (patch.object(ReceiptWatermark, "record_taken", _to_the_last),),
     ),
     Variant(
+        "nobody looks at the instant of what fell due before its commit",
+        "leader",
+        251,
+        lambda: (patch.object(Requests, "promote_from", _nothing),),
+    ),
+    Variant(
+        "no look for what is due begins below the mark",
+        "leader",
+        213,
+        lambda: (patch.object(LowWatermark, "begin", _at_the_mark),),
+    ),
+    Variant(
         "a pause is not seen",
         "leader",
         13,
@@ -173,7 +190,7 @@ VARIANTS = (
     Variant(
         "nobody is charged for what a job ran",
         "leader",
-        10,
+        17,
         lambda: (patch.object(Ledger, "end", _for_nothing),),
     ),
     Variant(

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-from tests.simulation.database import Database, Row
+from tests.simulation.database import Database, Receipt, Row
 from tests.simulation.replica import SETTINGS, Replica, TermRun
 from tests.simulation.scenario import FAULTS_US, Fault, Scenario, stream_of
 from tests.simulation.session import Troubles
@@ -30,6 +30,9 @@ class Watcher:
 
     def stepped(self, us: int) -> None:
         """Note that the database's clock was set on, or back."""
+
+    def moved(self) -> None:
+        """Note that jobs were given other priorities."""
 
     def disturbed(self) -> None:
         """Note that something goes wrong."""
@@ -186,6 +189,8 @@ class World:
             self._cancel(fault)
         elif fault.what == "pause":
             self._pause(fault.owner)
+        elif fault.what == "move":
+            self._move(fault)
         elif fault.what == "edit" and self._left:
             self._edit(self._left.pop(0))
 
@@ -239,6 +244,33 @@ class World:
             if job_id not in database.work and row.lock is None:
                 database.delete(row)
                 return
+
+    def _move(self, fault: Fault) -> None:
+        """Give waiting jobs another priority, in a transaction that may stay open."""
+        database, former = self.database, stream_of(fault)
+        first = database.lines.get(former, [])[: 1 + fault.choice % 20]
+        rows = [database.jobs[job_id] for _, job_id in first]
+        rows = [row for row in rows if row.worker is None and row.lock is None]
+        rank = (former[2] + 1 + fault.choice // 3 % 2) % 3
+        xid, receipt_id = database.begin(), database.draw_receipt()
+        places = [database.draw_place() for _ in rows]
+        for row in rows:
+            row.lock = xid
+
+        def commit() -> None:
+            database.end(xid)
+            for row, place in zip(rows, places, strict=True):
+                row.lock = None
+                database.leave_line(row)
+                row.rank, row.seq = rank, place
+                database.enter_line(row)
+            moved = [(*former, rank, [row.id for row in rows])]
+            database.add_receipt(Receipt(receipt_id, database.now_us, moved=moved))
+            database.notify("fairlead_scheduler", "")
+            self.watcher.moved()
+
+        open_us = int(_OPEN_US * fault.size) if fault.choice % 2 else 0
+        self.clock.at(self.clock.now_us + open_us, commit)
 
     def _pause(self, owner: Owner) -> None:
         self.database.paused ^= {owner}

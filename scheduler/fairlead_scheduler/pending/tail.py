@@ -52,7 +52,8 @@ class Tail:
 
     Start it with an id read *before* the first scan of the lanes. An id somewhat below the
     largest (by a few thousand) makes it find rows that were uncommitted at the take-over; those
-    below it are left to the scans.
+    below it are left to the scans, and those among them that had fallen due to the next full
+    scan of what is due (`LowWatermark`).
     """
 
     def __init__(self, last_id: int, now_us: int, settings: TailSettings | None = None) -> None:
