@@ -26,6 +26,10 @@ _LEASES_SECONDS = 20.0
 _HOUR = 3600
 _CUT_SHARE = 0.5
 _FULL_SECONDS = 4.0
+_ONE_GLUTTON = """
+    INSERT INTO fairlead.jobs (kind, max_attempts)
+    SELECT 'glutton', 1 WHERE NOT EXISTS (SELECT FROM fairlead.jobs WHERE kind = 'glutton')
+"""
 
 
 def nothing() -> None:
@@ -232,13 +236,20 @@ def fill_the_disk(scene: Scene, chance: random.Random) -> Done:
 
 
 def run_out_of_memory(scene: Scene, _: random.Random) -> Done:
-    """Have the kernel kill a process of a worker for a job that takes more than there is."""
+    """Have the kernel kill a process of a worker for a job that takes more than there is.
+
+    The other worker has enough: a job that it takes ends well, and is followed by another.
+    """
     assert scene.memory is not None
     worker, group = scene.workers[0], scene.memory
     before, kills = worker.process_tree(), group.kills()
     with scene.fleet.connect() as db:
-        db.execute("INSERT INTO fairlead.jobs (kind, max_attempts) VALUES ('glutton', 1)")
-    until(lambda: group.kills() > kills, what="a kill", seconds=60)
+
+        def killed() -> bool:
+            db.execute(_ONE_GLUTTON)
+            return group.kills() > kills
+
+        until(killed, what="a kill", seconds=60)
     # The kernel counts a kill before it has taken its victim's memory back.
     pids = until(lambda: tuple({*before} - alive(before)), what="a death")
     died_at = time()
