@@ -21,6 +21,7 @@ from tests.support.chart import (
 pytestmark = [needs_helm]
 
 NAME = "shop-fairlead-autoscaler"
+DNS = (53, 5353)
 POD = ("spec", "template", "spec")
 OFF: Object = {**GIVEN, "autoscaler": {"enabled": False}}
 STORED: Object = {**GIVEN, "policy": {"source": "database"}}
@@ -244,7 +245,17 @@ def test_it_alone_may_reach_the_api_server() -> None:
         {**GIVEN, "networkPolicy": {"enabled": True, "apiServerPorts": [443, 26443]}}
     )
 
-    assert {53, 5432, 443, 26443} == egress(objects, "autoscaler")
-    assert {53, 5432, 443, 26443, 8080} == egress(objects, "test")
+    assert {*DNS, 5432, 443, 26443} == egress(objects, "autoscaler")
+    assert {*DNS, 5432, 443, 26443, 8080} == egress(objects, "test")
     for component in ("scheduler", "worker", "migrate"):
-        assert {53, 5432} == egress(objects, component)
+        assert {*DNS, 5432} == egress(objects, component)
+
+
+def test_dns_is_reached_where_its_pods_listen() -> None:
+    """A policy is held to the port behind a Service: 5353 on OpenShift, or what is set."""
+    assert set(DNS) <= egress(render({**GIVEN, "networkPolicy": {"enabled": True}}), "worker")
+
+    set_to: Object = {**GIVEN, "networkPolicy": {"enabled": True, "dnsPorts": [5300]}}
+    rule = at(one(render(set_to), "NetworkPolicy", "shop-fairlead-fleet"), "spec", "egress", 0)
+
+    assert rule == {"ports": [{"port": 5300, "protocol": each} for each in ("UDP", "TCP")]}

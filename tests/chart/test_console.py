@@ -96,7 +96,7 @@ def test_its_pages_may_be_reached_from_where_the_values_say() -> None:
         for rule in cast("list[Object]", at(fleet, "spec", "egress"))
         for port in cast("list[Json]", rule["ports"])
     ]
-    assert {53, 5432} == set(ports)
+    assert {53, 5353, 5432} == set(ports)
     reached = [
         at(each, "spec", "podSelector", "matchLabels", "app.kubernetes.io/component")
         for each in of(objects, "NetworkPolicy")

@@ -106,7 +106,7 @@ def values(console: Object) -> Object:
         **TRIAL,
         **cluster.values({"default": pool}),
         "console": console,
-        "networkPolicy": {"enabled": True},
+        "networkPolicy": {"enabled": True, "apiServerPorts": cluster.api_server_ports()},
     }
 
 

@@ -82,6 +82,16 @@ def values(pools: Object) -> Object:
     }
 
 
+def api_server_ports() -> list[Json]:
+    """Return the ports of the API server: of its Service, and the one behind it."""
+    words = ("--namespace=default", "get", "--output=json")
+    service = json.loads(run("kubectl", *words, "service", "kubernetes"))
+    label = "--selector=kubernetes.io/service-name=kubernetes"
+    slices = json.loads(run("kubectl", *words, "endpointslices", label))
+    behind = (port["port"] for each in slices["items"] for port in each["ports"])
+    return sorted({*(port["port"] for port in service["spec"]["ports"]), *behind})
+
+
 def run(*words: str, given: str | None = None, seconds: float = 60.0) -> str:
     """Run kubectl or helm on the tests' cluster and return what it prints.
 
