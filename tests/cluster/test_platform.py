@@ -18,8 +18,9 @@ from psycopg.rows import TupleRow
 
 from fairlead_cli.dev.postgres import Server
 from tests.support import cluster, jobs, tokens
+from tests.support.admission import SAID, leases_refused
 from tests.support.chart import CHART, Json, Object, at
-from tests.support.cluster import AUTOSCALER, NAMED, POOL, RELEASE, Release
+from tests.support.cluster import AUTOSCALER, NAMED, POOL, RELEASE, CommandFailed, Release
 from tests.support.object_changes import Record, is_ready
 from tests.support.outside import reachable, urls, write_secret
 from tests.support.tokens import Tokens
@@ -41,6 +42,9 @@ SCALED_SECONDS = 60.0
 SHORT = (6, 5.0)
 LONG = (10, 60.0)
 """How many passwords there are under load, and how long each is good for, in seconds."""
+
+EXCLUDED = ("Lease",)
+"""The kinds that Argo CD leaves out by default, of those that the chart renders."""
 
 OTHER = "other"
 """The second release in the namespace."""
@@ -109,18 +113,22 @@ def values(outside: Server, handed_out: Tokens) -> Object:
     }
 
 
-def applied(release: Release, values: Object) -> None:
+def applied(release: Release, values: Object, excluded: tuple[str, ...] = EXCLUDED) -> None:
     """Apply what helm renders as Argo CD does: without Leases, and without tests."""
     rendered = release.helm("template", RELEASE, str(CHART), values=values)
-    objects = [each for each in yaml.safe_load_all(rendered) if each and is_applied(each)]
+    objects = [
+        each
+        for each in yaml.safe_load_all(rendered)
+        if each and each["kind"] not in excluded and not is_test(each)
+    ]
     listed: Object = {"apiVersion": "v1", "kind": "List", "items": cast("Json", objects)}
     release.kubectl("apply", "--filename=-", given=json.dumps(listed))
 
 
-def is_applied(made: Object) -> bool:
-    """Return whether Argo CD applies an object, with the exclusions that it has by default."""
+def is_test(made: Object) -> bool:
+    """Return whether an object is one of `helm test`."""
     annotations = cast("dict[str, str]", at(made, "metadata", "annotations") or {})
-    return made["kind"] != "Lease" and annotations.get("helm.sh/hook") != "test"
+    return annotations.get("helm.sh/hook") == "test"
 
 
 def migrated(release: Release, instance: str = RELEASE) -> bool:
@@ -137,26 +145,32 @@ def logs(release: Release, component: str, instance: str) -> str:
     words = ("logs", f"--selector={labels}", f"--container={container}", "--tail=-1")
     try:
         return release.kubectl(*words)
-    except cluster.CommandFailed:
+    except CommandFailed:
         return ""
 
 
 def test_a_release_without_its_lease_is_scaled_within_a_minute(
     release: Release, values: Object, figures: dict[str, float]
 ) -> None:
-    """As Argo CD applies it: the autoscaler makes its Lease, leads and scales."""
+    """The API server refuses the one that is rendered; the autoscaler makes its own and leads.
+
+    Where Argo CD does not ask for one there is none either.
+    """
     place = f"{IN_PLACE}:{tokens.PROXY_PORT}"
     write_secret(release, urls(place, ""))
-    begun = monotonic()
-    applied(release, values)
-    leases = release.kubectl("get", "leases", "--output=name")
-    assert AUTOSCALER not in leases
+    with leases_refused(release):
+        begun = monotonic()
+        with pytest.raises(CommandFailed, match=SAID) as refused:
+            applied(release, values, excluded=())
+        leases = release.kubectl("get", "leases", "--output=name")
+        assert AUTOSCALER not in leases
+        assert 1 == str(refused.value).count("Error from server"), refused.value
 
-    until(lambda: migrated(release), what="the end of the migrations' Job", seconds=240)
-    figures["applied without its Lease: to the end of migrations"] = monotonic() - begun
-    ended = monotonic()
-    until(lambda: release.replicas() == FEWEST, what="a pool that is scaled", seconds=240)
-    figures["applied without its Lease: from there to a scaled pool"] = monotonic() - ended
+        until(lambda: migrated(release), what="the end of the migrations' Job", seconds=240)
+        figures["applied without its Lease: to the end of migrations"] = monotonic() - begun
+        ended = monotonic()
+        until(lambda: release.replicas() == FEWEST, what="a pool that is scaled", seconds=240)
+        figures["applied without its Lease: from there to a scaled pool"] = monotonic() - ended
     assert figures["applied without its Lease: from there to a scaled pool"] <= SCALED_SECONDS
     release.await_rollout(f"{NAMED}-scheduler", AUTOSCALER, POOL)
     assert release.holder()
