@@ -91,6 +91,7 @@ def test_what_an_operator_does_is_in_the_audit_log_with_its_login(
     released = operator.execute("SELECT * FROM fairlead._release_jobs(%s, 0, 10)", [worker])
     assert [(lost.job, "queued")] == released.fetchall()
     operator.execute("UPDATE fairlead.schedules SET enabled = false")
+    assert isinstance(race.answer(operator, "run_schedule('', 's')"), int)
     operator.execute("SELECT fairlead.cancel_jobs(queue => 'default')")
 
     assert isinstance(again, int)
@@ -109,6 +110,7 @@ def test_what_an_operator_does_is_in_the_audit_log_with_its_login(
         ("release_worker",),
         ("release_jobs",),
         ("change_schedule",),
+        ("run_schedule",),
         ("cancel_jobs",),
     ] == db.execute(
         "SELECT verb FROM fairlead.audit WHERE login = %s ORDER BY id", [operator.info.user]

@@ -1,4 +1,4 @@
-"""`fairlead schedules`: list, sync, enable, disable and remove.
+"""`fairlead schedules`: list, sync, run, enable, disable and remove.
 
 An application inserts them, or declares them in its code, which `sync` writes.
 """
@@ -17,7 +17,8 @@ from fairlead_cli.output import audit_log, tables
 from fairlead_cli.session import acting, ask, session
 
 app = typer.Typer(
-    help="List, sync, enable, disable and remove cron schedules. Without a command: list them."
+    help="List, sync, run, enable, disable and remove cron schedules. Without a command: list "
+    "them."
 )
 
 Name = Annotated[str, typer.Argument(help="The schedule's name.")]
@@ -118,6 +119,26 @@ def sync(
         typer.echo("nothing to change")
 
 
+@app.command("run")
+def run(
+    name: Name,
+    *,
+    tenant: Tenant = None,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
+    """Insert a schedule's job now; when it fires next stays as it is.
+
+    A schedule that is disabled runs too, and a repeat inserts another job.
+    """
+    key, made = _change(_Change("run_schedule", actor, reason), name, tenant)
+    if as_json:
+        tables.print_json({**key, "job": made["job"]})
+    else:
+        typer.echo(f"job {made['job']} runs schedule '{name}'")
+
+
 @app.command("enable")
 def enable(
     name: Name,
@@ -128,7 +149,7 @@ def enable(
     as_json: tables.AsJson = False,
 ) -> None:
     """Enable a schedule; its missed-fire policy decides on missed runs."""
-    key = _change(_Change("switch_schedule", actor, reason, enabled=True), name, tenant)
+    key, _ = _change(_Change("switch_schedule", actor, reason, enabled=True), name, tenant)
     _say(key, "enabled", as_json=as_json)
 
 
@@ -142,7 +163,7 @@ def disable(
     as_json: tables.AsJson = False,
 ) -> None:
     """Disable a schedule until it is enabled again."""
-    key = _change(_Change("switch_schedule", actor, reason, enabled=False), name, tenant)
+    key, _ = _change(_Change("switch_schedule", actor, reason, enabled=False), name, tenant)
     _say(key, "disabled", as_json=as_json)
 
 
@@ -156,7 +177,7 @@ def remove(
     as_json: tables.AsJson = False,
 ) -> None:
     """Remove a schedule; jobs that it inserted stay."""
-    key = _change(_Change("remove_schedule", actor, reason), name, tenant)
+    key, _ = _change(_Change("remove_schedule", actor, reason), name, tenant)
     _say(key, "removed", as_json=as_json)
 
 
@@ -170,8 +191,8 @@ class _Change:
     enabled: bool = False
 
 
-def _change(change: _Change, name: str, tenant: str | None) -> Row:
-    """Change the one schedule that is meant; return its tenant and name."""
+def _change(change: _Change, name: str, tenant: str | None) -> tuple[Row, Row]:
+    """Change the one schedule that is meant; return its tenant and name, and the answer."""
     with session() as connection, acting(connection, change.actor, change.reason):
         found = ask(connection, "find_schedule", {"name": name, "tenant": tenant})
         if len(found) > 1:
@@ -181,9 +202,10 @@ def _change(change: _Change, name: str, tenant: str | None) -> Row:
             )
         keys = [{"tenant": row["tenant"], "name": name} for row in found]
         given = {"enabled": change.enabled}
-        if not keys or not ask(connection, change.statement, {**keys[0], **given}):
+        done = ask(connection, change.statement, {**keys[0], **given}) if keys else []
+        if not done or None in done[0].values():
             raise NegativeAnswer(f"schedule '{name}' is unknown: see `fairlead schedules list`")
-    return keys[0]
+    return keys[0], done[0]
 
 
 def _say(key: Row, done: str, *, as_json: bool) -> None:

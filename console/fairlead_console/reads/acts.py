@@ -18,7 +18,9 @@ SETTINGS: Final = {
     "jit": "off",
 }
 
-Verb = Literal["cancel", "retry", "set_priority", "pause", "resume", "switch_schedule"]
+Verb = Literal[
+    "cancel", "retry", "set_priority", "pause", "resume", "run_schedule", "switch_schedule"
+]
 
 
 class Acts:

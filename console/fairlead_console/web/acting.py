@@ -53,6 +53,7 @@ SAID: Final = {
     "was-not": "It was not paused.",
     "disabled": "The schedule is disabled: it fires no more until somebody enables it.",
     "enabled": "The schedule is enabled.",
+    "ran": "This is the schedule's job. When the schedule fires next has not changed.",
     "no-schedule": "There is no such schedule any more.",
     "policy-stored": "It is stored. The scheduler puts it in force within two seconds.",
     "policy-same": "Nothing was stored: this version says the same.",
@@ -82,6 +83,7 @@ class Acting:
             Route("/queues/resume", self.resume, methods=["POST"]),
             Route("/schedules/disable", self.disable, methods=["POST"]),
             Route("/schedules/enable", self.enable, methods=["POST"]),
+            Route("/schedules/run", self.run, methods=["POST"]),
         ]
 
     def offer(self, request: Request) -> str | None:
@@ -146,11 +148,18 @@ class Acting:
         """Enable a schedule; its policy decides on the fires that it missed."""
         return await self._switch(request, await self.form(request), enabled=True)
 
+    async def run(self, request: Request) -> Response:
+        """Insert a schedule's job now, and lead to it."""
+        form = await self.form(request)
+        job = await self._do("run_schedule", _schedule(form), request, form)
+        if job is None:
+            return _back("/schedules", "no-schedule")
+        return _back(f"/jobs/{job}", "ran")
+
     async def _switch(
         self, request: Request, form: dict[str, str], *, enabled: bool
     ) -> Response:
-        key = {"tenant": form.get("tenant", ""), "name": form.get("name", "")}
-        values: dict[str, object] = {**key, "enabled": enabled}
+        values = {**_schedule(form), "enabled": enabled}
         found = await self._do("switch_schedule", values, request, form)
         word = "enabled" if enabled else "disabled"
         return _back("/schedules", word if found else "no-schedule")
@@ -255,6 +264,10 @@ def _is_from_here(request: Request) -> bool:
         return site == "same-origin"
     origin = request.headers.get("origin")
     return origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+
+
+def _schedule(form: dict[str, str]) -> dict[str, object]:
+    return {"tenant": form.get("tenant", ""), "name": form.get("name", "")}
 
 
 def _job(request: Request) -> int:

@@ -5221,6 +5221,34 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup key is live, the holder of that key. Null when there is no such job, or none that is the caller''s. An application meets the backlog limit (FL005). Several in one transaction go by id, but those with a dedup key one in each: it waits for whoever inserts the key.';
 
+CREATE FUNCTION fairlead.run_schedule(tenant text, name text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET jit TO 'off'
+    AS $$
+declare
+    of_queue text;
+    made bigint;
+begin
+    insert into fairlead.jobs as j (
+        queue, tenant, kind, payload, priority, max_attempts, timeout, expires_at, headers, enqueued_by)
+    select s.queue, s.tenant, s.kind, s.payload, s.priority, s.max_attempts, s.timeout, now() + s.expires_in,
+           s.headers || jsonb_build_object(
+               'fairlead.schedule', s.name,
+               'fairlead.fire_time', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+           s.created_by
+    from fairlead.schedules s where s.tenant = run_schedule.tenant and s.name = run_schedule.name
+    returning j.id, j.queue into made, of_queue;
+    perform fairlead._record_audit(
+        'run_schedule', job_id => made, queue => of_queue, tenant => run_schedule.tenant,
+        schedule => run_schedule.name)
+    where made is not null;
+    return made;
+end $$;
+
+COMMENT ON FUNCTION fairlead.run_schedule(tenant text, name text) IS 'Inserts the job of a schedule now, of a tenant and a name, whether or not it is enabled, as a job of the login that made the schedule, and answers its id; null: there is none. When the schedule fires next stays as it is. A backlog limit refuses it (FL005) as any INSERT. A repeat inserts another job.';
+
 CREATE FUNCTION fairlead.say_drained(worker bigint) RETURNS SETOF timestamp with time zone
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -5503,7 +5531,7 @@ CREATE TABLE fairlead.audit (
     application_name text DEFAULT current_setting('application_name'::text) NOT NULL
 );
 
-COMMENT ON TABLE fairlead.audit IS 'The audit log: who cancelled, retried, redrove, paused, resumed, released a worker or its jobs, bound a login, or changed a priority, a schedule, the policy, where it is edited, or whose a database is by hand, when and why. Rows are only ever added, and swept after FAIRLEAD_HISTORY_DAYS_AUDIT days.';
+COMMENT ON TABLE fairlead.audit IS 'The audit log: who cancelled, retried, redrove, ran a schedule, paused, resumed, released a worker or its jobs, bound a login, or changed a priority, a schedule, the policy, where it is edited, or whose a database is by hand, when and why. Rows are only ever added, and swept after FAIRLEAD_HISTORY_DAYS_AUDIT days.';
 
 COMMENT ON COLUMN fairlead.audit.job_id IS 'Of what: a job, a queue, a tenant, a schedule, a version of the policy.';
 
@@ -7733,6 +7761,10 @@ REVOKE ALL ON FUNCTION fairlead.retry(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.retry(job_id bigint) TO fairlead_enqueue;
 GRANT ALL ON FUNCTION fairlead.retry(job_id bigint) TO fairlead_operator;
 GRANT ALL ON FUNCTION fairlead.retry(job_id bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.run_schedule(tenant text, name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.run_schedule(tenant text, name text) TO fairlead_operator;
+GRANT ALL ON FUNCTION fairlead.run_schedule(tenant text, name text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.say_drained(worker bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.say_drained(worker bigint) TO fairlead_worker;

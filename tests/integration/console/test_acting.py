@@ -110,6 +110,30 @@ def test_an_operator_switches_a_schedule(
     ]
 
 
+def test_an_operator_runs_a_schedule_now(
+    client: TestClient, db: Database, operator_login: str
+) -> None:
+    """It leads to the job; a disabled one runs as well, and what is gone does not."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (name, cron, queue, tenant, kind, enabled)"
+        " VALUES ('nightly', '0 2 * * *', 'mail', 'acme', 'send', false)"
+    )
+    form, which = 'action="/schedules/run"', {"name": "nightly"}
+    assert form in client.get("/schedules", auth=OPERATOR).text
+    assert form not in client.get("/schedules", auth=READER).text
+    which["token"] = token(client, "/schedules", OPERATOR)
+
+    made = post(client, "/schedules/run", OPERATOR, SAME, **which, tenant="acme")
+    unknown = post(client, "/schedules/run", OPERATOR, SAME, **which, tenant="globex")
+
+    assert "/schedules?done=no-schedule" == unknown.headers["location"]
+    ((job,),) = db.execute("SELECT id FROM fairlead.jobs WHERE kind = 'send'").fetchall()
+    assert f"/jobs/{job}?done=ran" == made.headers["location"]
+    said = client.get(made.headers["location"], auth=OPERATOR).text
+    assert "When the schedule fires next has not changed." in said
+    assert ("run_schedule", "ada", None, operator_login) == db.execute(_AUDIT).fetchall()[-1]
+
+
 def test_who_acts_sees_at_once_what_it_did(client: TestClient, db: Database) -> None:
     """Though the page that they came from was read a moment ago."""
     insert_one(db)

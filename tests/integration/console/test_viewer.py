@@ -23,6 +23,7 @@ WRITES = (
     "SELECT fairlead.retry(1)",
     "SELECT fairlead.redrive('q')",
     "SELECT fairlead.pause('q')",
+    "SELECT fairlead.run_schedule('', 's')",
     "SELECT fairlead.apply_policy('x', 'x', 'x', 'x')",
     "SELECT nextval('fairlead.places')",
     "CREATE TABLE fairlead.mine (id integer)",

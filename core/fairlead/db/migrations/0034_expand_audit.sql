@@ -19,7 +19,7 @@ create table fairlead.audit (
 );
 create index audit_job on fairlead.audit (job_id, at) where job_id is not null;
 comment on table fairlead.audit is
-    'The audit log: who cancelled, retried, redrove, paused, resumed, released a worker or its jobs, bound a login, or '
+    'The audit log: who cancelled, retried, redrove, ran a schedule, paused, resumed, released a worker or its jobs, bound a login, or '
     'changed a priority, a schedule, the policy, where it is edited, or whose a database is by hand, when and why. Rows are only '
     'ever added, and swept after FAIRLEAD_HISTORY_DAYS_AUDIT days.';
 comment on column fairlead.audit.job_id is 'Of what: a job, a queue, a tenant, a schedule, a version of the policy.';

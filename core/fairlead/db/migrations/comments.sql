@@ -38,6 +38,10 @@ comment on function fairlead.set_priorities(integer, text, text, text, integer) 
 comment on function fairlead.remove_schedules(text, text) is
     'Removes the caller''s schedules of a tenant, or the one of a name, and answers how many; jobs that they made stay. '
     'There is no DELETE: whoever may delete from a table may lock it against everybody.';
+comment on function fairlead.run_schedule(text, text) is
+    'Inserts the job of a schedule now, of a tenant and a name, whether or not it is enabled, as a job of the login that '
+    'made the schedule, and answers its id; null: there is none. When the schedule fires next stays as it is. A backlog '
+    'limit refuses it (FL005) as any INSERT. A repeat inserts another job.';
 comment on function fairlead.list_batches(text, text, integer, bigint) is
     'Lists the newest batches of the caller''s, or of all that it may read, as batch_status has them, of a tenant and a '
     'state (null: any), at most batches_max of them, 1,000 or less; before_id, the last id of a list, gives the next. Looks '
